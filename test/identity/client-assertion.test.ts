@@ -99,6 +99,45 @@ test('an assertion that anything is wrong with is refused', async () => {
   }
 })
 
+test('whoever has made an assertion is told what is wrong with it, and the log says what they are not told', async () => {
+  const [pair, stranger] = [await keyPair('k'), await keyPair('k')]
+  const lines: unknown[] = []
+  const { url } = await startServer(demo(), {
+    access: { clients: { robot: { jwks: { keys: [pair.jwk] } } }, algorithm: 'EdDSA' },
+    log: (_, message, { client, because } = {}) => void (message === 'A client was refused' && lines.push([client, because])),
+  })
+  const described = async (given: string, more?: Readonly<Record<string, string>>) =>
+    (await ask(url, given, more)).body['error_description']
+  const told: readonly (readonly [Readonly<Record<string, unknown>>, string])[] = [
+    [{ aud: 'https://other.example' }, `The client assertion is for another server: aud must be ${url} or ${url}/auth/token`],
+    [{ iss: undefined }, 'The client assertion must have the name of the client in iss and in sub'],
+    [{ exp: undefined }, 'The client assertion does not say when it ends: it needs exp'],
+    [{ exp: NOW() - 3600 }, 'The client assertion has expired'],
+    [{ exp: NOW() + 7200 }, 'The client assertion ends too late: exp may be an hour away'],
+    [{ jti: undefined }, 'The client assertion needs a jti, which is new each time and has at most 256 characters'],
+  ]
+  for (const [claims, why] of told) expect(await described(await assertion(pair, url, { claims }))).toBe(why)
+  expect(await described('x')).toBe('The client assertion is not a JWT that can be read')
+  expect(await described(await assertion(pair, url), { client_assertion_type: 'jwt' })).toBe(
+    `The client_assertion_type must be ${JWT_BEARER}`,
+  )
+  const used = await assertion(pair, url)
+  expect(await described(used)).toBeUndefined()
+  expect(await described(used)).toBe('The client assertion was used before: each needs a jti of its own')
+  expect(lines).toHaveLength(told.length + 3)
+  // Which clients there are, and which keys they have, is nobody's business.
+  lines.length = 0
+  const hidden = 'The client is not known, or has not proved to be it'
+  expect(await described(await assertion(stranger, url))).toBe(hidden)
+  expect(await described(await assertion(pair, url, { claims: { iss: 'Robot', sub: 'Robot' } }))).toBe(hidden)
+  expect(await described(await assertion(pair, url, { header: { kid: 'other' } }))).toBe(hidden)
+  expect(lines).toEqual([
+    ['robot', 'The client assertion is not right: signature verification failed'],
+    [undefined, 'There is no client of that name'],
+    ['robot', 'The client assertion is not right: no applicable key found in the JSON Web Key Set'],
+  ])
+})
+
 test('two keys with one kid are nobody’s', async () => {
   const [one, other] = [await keyPair('same'), await keyPair('same')]
   const { url } = await start({ keys: [one.jwk, other.jwk] })

@@ -175,6 +175,29 @@ verifies('oauth.invalid-client', 'whoever has not proved to be a client gets 401
   expect(JSON.stringify(logged)).not.toContain(SECRET)
 })
 
+test('a request that is wrong is told what would be right', async () => {
+  const { url } = await start()
+  const post = async (fields: Readonly<Record<string, string>>, headers?: Readonly<Record<string, string>>) =>
+    (await postForm(`${url}/auth/token`, { grant_type: 'client_credentials', ...fields }, headers)).body['error_description']
+  expect(await post({})).toMatch(/^The client must prove who it is: by HTTP Basic, with client_id and client_secret, or/)
+  expect(await post({}, { authorization: `Bearer ${SECRET}` })).toMatch(/^The Authorization header of a client must be HTTP Basic/)
+  const shop = { authorization: basic('shop', SECRET) }
+  expect(await post({ scope: 'Read' }, shop)).toBe('The scope Read is not granted. What is: read call tools:*')
+  expect(await post({ grant_type: 'token-exchange' }, shop)).toMatch(
+    /must be client_credentials or urn:ietf:params:oauth:grant-type:token-e/,
+  )
+  const exchange = { grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange', subject_token: 'x', subject_token_type: 'access_token' }
+  expect(await post(exchange, shop)).toMatch(
+    /^The subject_token_type is not known here: write urn:ietf:params:oauth:token-type:access_token$/,
+  )
+})
+
+test('a client that is refused is named in the log, with the reason', async () => {
+  const { url, logged } = await start()
+  await ask(url, {}, ['shop', 'wrong'])
+  expect(JSON.stringify(logged)).toMatch(/A client was refused.*"client":"shop","because":"The secret is wrong"/)
+})
+
 test('wrong secrets are throttled as wrong tokens are, and right ones pass', async () => {
   const { url } = await start({ limits: { wrongTokenBurst: 3, wrongTokensPerSecond: 0.001 } })
   const statuses: number[] = []

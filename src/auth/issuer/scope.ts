@@ -50,6 +50,6 @@ function includes(word: string, asked: string): boolean {
 /** The words that are granted to somebody who has some and asks for some; undefined: asks for all. Throws rather than grant less. */
 export function granted(have: readonly string[], asked: readonly string[] | undefined): readonly string[] {
   const missing = asked?.find((word) => !covers(have, word))
-  if (missing !== undefined) throw refused('invalid_scope', `The scope ${missing} is not granted`)
+  if (missing !== undefined) throw refused('invalid_scope', `The scope ${missing} is not granted. What is: ${have.join(' ') || 'nothing'}`)
   return asked ?? have
 }

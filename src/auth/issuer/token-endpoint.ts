@@ -45,7 +45,7 @@ export class TokenEndpoint {
     const form = await readForm(call)
     const grant = required(form, 'grant_type')
     if (grant !== 'client_credentials' && grant !== EXCHANGE) {
-      throw refused('unsupported_grant_type', 'This server knows client_credentials and token exchange')
+      throw refused('unsupported_grant_type', `The grant_type must be client_credentials or ${EXCHANGE}`)
     }
     const client = await this.#client(form, call, issuing)
     return grant === EXCHANGE ? this.#exchange(client, form, issuing) : this.#ownToken(client, form, issuing)
@@ -99,7 +99,11 @@ export class TokenEndpoint {
   async #ownToken(client: Client, form: Form, issuing: Issuing): Promise<Response> {
     const { ownUrl, signer } = issuing
     const audience = askedTarget(form, issuing) ?? defaultTarget(client, issuing)
-    if (!mayReach(client, audience, issuing)) throw refused('invalid_target', 'This client gets no tokens for that target')
+    if (!mayReach(client, audience, issuing))
+      throw refused(
+        'invalid_target',
+        `The client ${client.name} gets no tokens for that target: they are for its targets in the settings of the server`,
+      )
     const scope = granted(client.scopes, scopeOf(form))
     const { now } = this.#options.host
     const agentPath = this.#pathOf(client)
@@ -144,7 +148,8 @@ export class TokenEndpoint {
 
   async #given(name: 'subject_token' | 'actor_token', form: Form, issuing: Issuing): Promise<OwnClaims | undefined> {
     const token = required(form, name)
-    if (!TOKEN_TYPES.includes(required(form, `${name}_type`))) throw refused('invalid_request', `The type of the ${name} is not known here`)
+    if (!TOKEN_TYPES.includes(required(form, `${name}_type`)))
+      throw refused('invalid_request', `The ${name}_type is not known here: write ${ACCESS_TOKEN}`)
     return this.#read(token, issuing)
   }
 

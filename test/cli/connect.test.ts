@@ -148,6 +148,14 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
     args: (ws) => ['agents.mjs', ws],
     told: /Write the address of the host first, and then the file: uamp connect ws:/,
   },
+  'a host and its port alone': {
+    args: () => ['localhost:8787', 'agents.mjs'],
+    told: /"localhost:8787" is not the address of a host: write ws:\/\/localhost:8787\/ws/,
+  },
+  'a host and its port alone, and no file': {
+    args: () => ['localhost:8787'],
+    told: /"localhost:8787" is not the address of a host: write ws:\/\/localhost:8787\/ws/,
+  },
   'no address at all': {
     args: () => ['agents.mjs'],
     told: /Name the host, as in `uamp connect wss:\/\/host\/ws`, or put it into the config as `connect`/,
@@ -173,7 +181,7 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
   'a name that the token may not host': {
     args: (ws) => [ws, 'agents.mjs', '--agent', 'team.two'],
     env: { UAMP_TOKEN: ONE },
-    told: /The host refused the agent "team\.two": .*may not host team\.two\. The token needs the right host:<name> there/,
+    told: /The host refused the agent "team\.two": .*may not host team\.two\. The token needs the right host:<name> there: by `grants` of the host, or in the scope/,
   },
   'one name of several that the token may not host': {
     args: (ws) => [ws, 'agents.mjs', '--agent', 'team.one', '--agent', 'team.two'],

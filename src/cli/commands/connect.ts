@@ -1,7 +1,8 @@
+import { existsSync } from 'node:fs'
 import { retire, type AssembleContext } from '../../config/assemble.ts'
 import { Modules } from '../../config/modules.ts'
 import { UampError } from '../../protocol/errors.ts'
-import { addressOf } from '../../serve/connect/address.ts'
+import { addressOf, isHostAndPort, serverPath } from '../../serve/connect/address.ts'
 import type { ConnectedAgents } from '../../serve/connect/index.ts'
 import { serverLog, type LogFormat, type LogLevel } from '../../server/node/log.ts'
 import { present } from '../../wire/fields.ts'
@@ -69,6 +70,9 @@ export async function connect(given: readonly string[], flags: ConnectFlags): Pr
 /** The address of the host may be left out if the config has some. */
 function argumentsIn([first, second]: readonly string[]): { url: string | undefined; file: string | undefined } {
   if (first !== undefined && first.includes('://')) return { url: addressOf(first), file: second }
+  // What is there counts as a file, whatever it is called.
+  const isAddress = first !== undefined && isHostAndPort(first) && !existsSync(first)
+  if (isAddress || (second !== undefined && !second.includes('://'))) return { url: addressOf(first ?? ''), file: second }
   if (second === undefined) return { url: undefined, file: first }
   throw new UampError('invalid_request', `Write the address of the host first, and then the file: uamp connect ${second} ${first}`)
 }
@@ -103,7 +107,10 @@ function status(host: string) {
 
 const ADVICE: ReadonlyMap<unknown, string> = new Map([
   ['unauthorized', 'Give the token of the agent at the host in $UAMP_TOKEN, with --token-file, or in the config'],
-  ['forbidden', 'The token needs the right host:<name> there, by `grants` of the host'],
+  [
+    'forbidden',
+    'The token needs the right host:<name> there: by `grants` of the host, or in the scope of a token that the host has issued',
+  ],
 ])
 
 /** The refusal of a host, with what to do about it. */
@@ -121,7 +128,7 @@ function shown(url: string): string {
 
 function agentUrl(url: string, name: string): string {
   const { protocol, host, pathname } = new URL(url)
-  return `${protocol.replace(/^ws/, 'http')}//${host}${pathname.replace(/\/(ws|uamp)?\/?$/, '')}/agents/${name}`
+  return `${protocol.replace(/^ws/, 'http')}//${host}${serverPath(pathname.replace(/\/(ws|uamp)?\/?$/, ''))}/agents/${name}`
 }
 
 /** The first signal asks to leave, the second one ends the process. */

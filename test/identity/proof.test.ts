@@ -105,6 +105,24 @@ verifies('dpop.bearer', 'a bound token without a proof is refused, however it co
   for (const way of [byHeader, bySubprotocol, byMessage]) expect(await way(server.url, token)).toMatchObject({ accepted: false })
 })
 
+test('a proof that is refused is told what it lacks', async () => {
+  const { call, prove } = await world()
+  const wrong: readonly (readonly [claims: object, told: string, header?: object])[] = [
+    [{}, 'must be of the type dpop+jwt', { typ: 'JWT' }],
+    [{}, 'has no public key of its own', { jwk: undefined }],
+    [{ htm: 'post' }, 'is for another request: htm must be its method'],
+    [{ htu: 'https://other.example/' }, 'is for another request: htu must be its URL'],
+    [{ ath: undefined }, 'does not say for which token it is: it needs ath'],
+    [{ ath: 'x' }, 'is for another token'],
+    [{ jti: undefined }, 'needs a jti, which is new each time'],
+    [{ iat: undefined }, 'does not say when it was made: it needs iat'],
+    [{ iat: now() - 600 }, 'is too old, or not valid yet'],
+  ]
+  for (const [claims, told, header] of wrong) {
+    expect(await call(await prove(claims, header))).toMatchObject({ status: 401, message: `The DPoP proof ${told}` })
+  }
+})
+
 test('a token that is not bound is no DPoP token', async () => {
   const { server, from, pair, call, client } = await world()
   const given = await pair.sign(claimsFor(server.url, from.url))

@@ -44,12 +44,17 @@ export class Proofs {
     if ('denied' in parsed) return denied('The DPoP proof cannot be read')
     const { header, claims, alg, typ } = parsed
     const jwk = header['jwk']
-    if (typ !== 'dpop+jwt' || !isRecord(jwk) || !isPublicKey(jwk, alg)) return denied('The DPoP proof has no public key of its own')
+    if (typ !== 'dpop+jwt') return denied('The DPoP proof must be of the type dpop+jwt')
+    if (!isRecord(jwk) || !isPublicKey(jwk, alg)) return denied('The DPoP proof has no public key of its own')
     if ((await thumbprint(jwk)) !== jkt) return denied('The DPoP proof is made with another key than the token is for')
-    if (claims['htm'] !== request.method || !isSameUrl(claims['htu'], request.url)) return denied('The DPoP proof is for another request')
+    if (claims['htm'] !== request.method) return denied('The DPoP proof is for another request: htm must be its method')
+    if (!isSameUrl(claims['htu'], request.url)) return denied('The DPoP proof is for another request: htu must be its URL')
+    if (claims['ath'] === undefined) return denied('The DPoP proof does not say for which token it is: it needs ath')
     if (claims['ath'] !== (await digest(token))) return denied('The DPoP proof is for another token')
     const jti = nameIn(claims['jti'])
-    if (jti === undefined || !this.#isNew(claims['iat'])) return denied('The DPoP proof is too old, or not valid yet')
+    if (jti === undefined) return denied('The DPoP proof needs a jti, which is new each time')
+    if (typeof claims['iat'] !== 'number') return denied('The DPoP proof does not say when it was made: it needs iat')
+    if (!this.#isNew(claims['iat'])) return denied('The DPoP proof is too old, or not valid yet')
     const key = await importKey(jwk, alg)
     if (!key || !(await hasSignature(parsed, key))) return denied('The DPoP proof has a wrong signature')
     const nonce = this.#rules.needsNonce ? this.#nonce() : undefined
@@ -57,9 +62,8 @@ export class Proofs {
     return (await this.#isFirst(storeKey('', 'dpop', jkt, jti))) ? undefined : denied('The DPoP proof was used before')
   }
 
-  #isNew(iat: unknown): boolean {
+  #isNew(iat: number): boolean {
     const { now, leewayMs } = this.#rules
-    if (typeof iat !== 'number') return false
     const age = now() - iat * 1000
     return age <= AGE_MS + leewayMs && age >= -leewayMs
   }

@@ -47,6 +47,7 @@ test('a good token is explained step by step, with what it may do', async () => 
     agents: ['demo'],
     needs: 'a DPoP proof with each request',
   })
+  expect(await explain(`Bearer ${await sign(provider.url, { org: 'acme' })}\n`)).toMatchObject({ code: 0 })
   expect(await explain('a-secret-of-sixteen')).toMatchObject({ code: 0, stdout: expect.stringContaining('principal: root') })
 })
 
@@ -54,9 +55,24 @@ test('a refused token ends with 3, the reason, and the rule that decided', async
   const { provider, partner, stranger, explain, sign } = await world()
   const mallory = await keyPair('k1')
   const refused: readonly (readonly [token: string, ...parts: readonly (string | RegExp)[]])[] = [
-    [await sign(provider.url), 'because: The token lacks the claim that names its tenant'],
-    [await sign(provider.url, { org: 'acme', aud: 'https://other.example' }), '✓ time', 'because: The token is for another server'],
-    [await sign(provider.url, { org: 'acme', exp: 1e300 }), 'because: The token does not say when it ends'],
+    [await sign(provider.url), /✗ claims: "org" is missing; there are .*sub/, 'because: The token lacks the claim that names its tenant'],
+    [
+      await sign(provider.url, { org: 'acme', aud: 'https://other.example' }),
+      '✓ time',
+      `✗ audience: "aud" is https://other.example, and must be ${OWN}, or an agent below it`,
+      'because: The token is for another server',
+    ],
+    [await sign(provider.url, { org: 'acme', exp: 1e300 }), '"exp" is missing', 'because: The token does not say when it ends'],
+    [
+      await sign(provider.url, { org: 'acme', exp: 1_000_000_000 }),
+      /✗ time: "iat" is \S+, "exp" is 2001-09-09T01:46:40\.000Z; now it is \S+\n/,
+      'denied: expired',
+    ],
+    [
+      await (await keyPair('k2')).sign(claimsFor(OWN, provider.url, { org: 'acme' })),
+      '✗ key: "kid" is k2',
+      'because: The token is signed with a key that its issuer does not publish',
+    ],
     [await sign(partner.url, { sub: 'mallory' }), `✗ trust: "deny" has ${partner.url}/mallory`, 'denied: untrusted'],
     [
       await sign(stranger.url),
@@ -80,4 +96,9 @@ test('a refused token ends with 3, the reason, and the rule that decided', async
   provider.published.answer = (_, response) => response.writeHead(500).end()
   const { stdout: unread } = await explain(await sign(provider.url, { org: 'acme' }))
   expect(unread).toMatch(/because: The keys of the identity provider cannot be read now\n/)
+})
+
+test('an empty token is called so', async () => {
+  const ended = await finished(['access', 'explain'], { cwd: await project({}), input: '\n' })
+  expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining('The token is empty: whatever should have printed it has not') })
 })

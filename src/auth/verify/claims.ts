@@ -27,7 +27,7 @@ export function checkTimes({ exp, nbf, iat }: Claims, { now, leewayMs, longestMs
 }
 
 /** Seconds since 1970 that a `Date` can have. */
-function isTime(value: unknown): value is number {
+export function isTime(value: unknown): value is number {
   return typeof value === 'number' && Math.abs(value) <= 8.64e12
 }
 

@@ -17,6 +17,7 @@ import {
   confirmationIn,
   isGrant,
   isOtherKind,
+  isTime,
   labelsIn,
   nameIn,
   wordsIn,
@@ -73,7 +74,7 @@ interface Kind {
   readonly isConfigured?: true
   /** For tokens whose type does not say that they are access tokens. */
   isAccess?(claims: Parsed['claims']): boolean
-  principal(subject: string, claims: Parsed['claims']): Omit<Principal, 'agents'> | Denial
+  principal(subject: string, claims: Parsed['claims'], note: Note | undefined): Omit<Principal, 'agents'> | Denial
   proved?(): void
 }
 
@@ -126,21 +127,32 @@ export class Verifier {
     note?.('type', kind.typ)
     const { now } = this.#parts
     const time = checkTimes(claims, { now: now(), leewayMs: this.leewayMs, longestMs: kind.longestMs })
-    if (time) return time
+    if (time) {
+      note?.('time', timesOf(claims, now()), false)
+      return time
+    }
     note?.('time', `ends at ${new Date(Number(claims['exp']) * 1000).toISOString()}`)
-    const audience = audienceOf(audiencesIn(claims), kind.audience, this.#parts.ownUrl())
-    if ('denied' in audience) return audience
+    const [given, ownUrl] = [audiencesIn(claims), this.#parts.ownUrl()]
+    const audience = audienceOf(given, kind.audience, ownUrl)
+    if ('denied' in audience) {
+      const wanted = kind.audience === undefined ? `${ownUrl ?? 'unknown'}, or an agent below it` : [kind.audience].flat().join(' or ')
+      note?.('audience', `"aud" is ${given.join(', ') || 'missing'}, and must be ${wanted}`, false)
+      return audience
+    }
     note?.('audience', audience.agents ? `the agent ${audience.agents.join(', ')}` : 'this server')
     const key = await kind.keys().find(kid, alg)
-    if (typeof key === 'string') return keyDenial(key, kind)
+    if (typeof key === 'string') {
+      note?.('key', kid === undefined ? '"kid" is missing' : `"kid" is ${kid}`, false)
+      return keyDenial(key, kind)
+    }
     note?.('key', kid === undefined ? 'the only one of the issuer' : 'known by its kid')
     if (!(await hasSignature(parsed, key))) return refused('invalid', 'The signature of the token is wrong')
     note?.('signature', 'right')
     kind.proved?.()
-    return this.#verified(parsed, kind, audience)
+    return this.#verified(parsed, kind, { ...audience, note })
   }
 
-  #verified({ claims, kid }: Parsed, kind: Kind, { agents }: Audience): Verified | Denial {
+  #verified({ claims, kid }: Parsed, kind: Kind, { agents, note }: Audience & Pick<VerifyOptions, 'note'>): Verified | Denial {
     const subject = nameIn(claims['sub'])
     if (subject === undefined) return refused('invalid', 'The token does not say whose it is')
     const jti = nameIn(claims['jti'])
@@ -149,7 +161,7 @@ export class Verifier {
     if (confirmation === false) return refused('proof', 'The token asks for a proof that this server does not know')
     const actor = actorIn(claims['act'])
     if (actor === false) return refused('invalid', 'The token does not say who acts for its owner')
-    const principal = kind.principal(subject, claims)
+    const principal = kind.principal(subject, claims, note)
     if ('denied' in principal) return principal
     const expiresAt = Number(claims['exp']) * 1000
     const added = { expiresAt, ...(actor && { actor }), ...(agents && { agents }), ...(jti !== undefined && { credential: jti }), key: kid }
@@ -236,11 +248,18 @@ function configuredKind(issuer: string, { settings, keys }: { readonly settings:
     // RFC 9068 demands it of `at+jwt`; other tokens often have none.
     needsId: typ === 'at+jwt',
     isAccess: (claims) => typ === 'at+jwt' || isGrant(claims, scopePaths),
-    principal(subject, claims) {
+    principal(subject, claims, note) {
+      const lacks = (path = ''): void => note?.('claims', `"${path}" is missing; there are ${Object.keys(claims).join(', ')}`, false)
       const id = paths.id === undefined ? subject : nameIn(claimAt(claims, paths.id))
-      if (id === undefined) return refused('invalid', 'The token lacks the claim that says whose it is')
+      if (id === undefined) {
+        lacks(paths.id)
+        return refused('invalid', 'The token lacks the claim that says whose it is')
+      }
       const tenant = paths.tenant === undefined ? 'default' : nameIn(claimAt(claims, paths.tenant))
-      if (tenant === undefined) return refused('invalid', 'The token lacks the claim that names its tenant')
+      if (tenant === undefined) {
+        lacks(paths.tenant)
+        return refused('invalid', 'The token lacks the claim that names its tenant')
+      }
       const given = scopePaths.length === 0 ? [claims['scope'] ?? claims['scp']] : scopePaths.map((path) => claimAt(claims, path))
       const words = given.flatMap(wordsIn)
       const labels = paths.labels === undefined ? [] : wordsIn(claimAt(claims, paths.labels))
@@ -269,6 +288,13 @@ function keyDenial(found: Exclude<Found, CryptoKey>, { isConfigured }: Kind): De
       if (!isConfigured) return refused('untrusted', 'The keys of the issuer of the token cannot be read')
       throw new UampError('overloaded', 'The keys of the identity provider cannot be read now', { details: { retry_after: 60 } })
   }
+}
+
+/** For people. */
+function timesOf({ iat, nbf, exp }: Parsed['claims'], now: number): string {
+  const shown = (at: unknown): string => (isTime(at) ? new Date(at * 1000).toISOString() : 'missing')
+  const begins = nbf === undefined ? '' : `, "nbf" is ${shown(nbf)}`
+  return `"iat" is ${shown(iat)}${begins}, "exp" is ${shown(exp)}; now it is ${new Date(now).toISOString()}`
 }
 
 function bare(issuer: string): string {

@@ -38,7 +38,9 @@ const REFUSED = 3
 
 /** Says step by step why a server with this config would accept or refuse a token. The token itself is never printed. */
 export async function explain(given: string | undefined, flags: ExplainFlags): Promise<number> {
-  const token = await tokenOf(given, flags)
+  // As it is copied from a request.
+  const token = (await tokenOf(given, flags)).trim().replace(/^(?:bearer|dpop) +/i, '')
+  if (token === '') throw new UampError('invalid_request', 'The token is empty: whatever should have printed it has not')
   const settings = await settingsOf(flags.config)
   const { publicUrl, port = 8787, tokens } = settings
   const ownUrl = normalized(flags.url ?? publicUrl ?? `http://127.0.0.1:${port}`)
@@ -59,7 +61,7 @@ async function tokenOf(given: string | undefined, { tokenFile }: ExplainFlags): 
   if (token !== undefined || tokenFile !== undefined)
     return secretOf({ ...(token !== undefined && { token }), ...(tokenFile !== undefined && { tokenFile }) }, {}) ?? ''
   if (process.stdin.isTTY) throw new UampError('invalid_request', 'Give a token: as an argument, with --token-file, or on standard input')
-  return (await textOf(process.stdin)).trim()
+  return textOf(process.stdin)
 }
 
 async function settingsOf(config: string | undefined): Promise<Examined['settings']> {

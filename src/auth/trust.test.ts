@@ -104,6 +104,19 @@ test.each([
   ['#verified', true],
   ['#reputation:80', true],
   ['https://example.com', true],
+  ['https://example.com/', true],
+  ['https://example.com/agents/bob', true],
+  ['http://localhost:8787', true],
+  // What no issuer can have would allow, or deny, nobody.
+  ['https://example.com/*', false],
+  ['https://*.example.com', false],
+  ['https://Example.com', false],
+  ['HTTPS://example.com', false],
+  ['https://example.com:443', false],
+  ['https://example.com/?a=b', false],
+  ['https://example.com/#a', false],
+  ['https://me@example.com', false],
+  ['https://', false],
   ['alice', false],
   ['@', false],
   ['@*', false],
@@ -114,4 +127,9 @@ test.each([
   ['everybody', false],
 ])('the rule %s can be used: %s', (rule, usable) => {
   expect(wrongRule(rule) === undefined).toBe(usable)
+})
+
+test('a rule that is written in another way is told the right one', () => {
+  expect(wrongRule('https://Example.com:443/')).toBe('must be written as "https://example.com", as tokens have it')
+  expect(wrongRule('https://example.com/*')).toMatch(/^must not have a "\*": "https:\/\/example\.com" means all of an issuer/)
 })

@@ -60,11 +60,20 @@ export function judge({ allow = [], deny = [], trusted = [] }: TrustRules, candi
 export function wrongRule(rule: string): string | undefined {
   if ((PRESETS as readonly string[]).includes(rule)) return undefined
   if (/^#[a-z][a-z0-9_-]*(?::\d+)?$/.test(rule)) return undefined
-  if (/^https?:\/\//.test(rule)) return URL.canParse(rule) ? undefined : 'is not a URL'
+  if (/^https?:\/\//i.test(rule)) return wrongUrl(rule)
   const segments = rule.startsWith('@') ? segmentsOf(rule.slice(1)) : []
   const isName =
     segments.length > 0 && segments.every((each, at) => NAME.test(each) || (at > 0 && at === segments.length - 1 && isStars(each)))
   return isName ? undefined : 'must be like "@com.example.*", "#verified", "https://example.com", or everyone, family, platform, nobody'
+}
+
+/** A URL is compared letter by letter, so one that no issuer can have would silently allow, or deny, nobody. */
+function wrongUrl(rule: string): string | undefined {
+  if (!URL.canParse(rule)) return 'is not a URL'
+  const url = new URL(rule)
+  if (rule.includes('*')) return `must not have a "*": "${url.origin}" means all of an issuer, "@com.example.**" all of a domain`
+  if (/[?#]/.test(rule) || url.username !== '') return 'must be a URL without a query, a fragment and a password'
+  return sameUrl(url.href, rule) ? undefined : `must be written as "${url.href.replace(/\/+$/, '')}", as tokens have it`
 }
 
 const NAME = /^\/?[A-Za-z0-9_:[\]%~-]+$/

@@ -59,6 +59,8 @@ test('refuses names and secrets that would open a door', () => {
   expect(() => staticTokens({ tokens: { alice: '' }, anonymous: true })).toThrow('has no secret')
   const short = () => staticTokens({ tokens: { alice: '0123456789abcde' }, anonymous: true })
   expect(short).toThrow('The secret of the token "alice" has 15 characters, and needs 16: `openssl rand -hex 16` prints a good one')
+  const twins = { alice: '0123456789abcdef', bob: '0123456789abcdef' }
+  expect(() => staticTokens({ tokens: twins, anonymous: true })).toThrow('"alice" have the same secret: give each its own')
   expect(staticTokens({ tokens: { alice: '0123456789abcdef' }, anonymous: true }).schemes).toEqual(['Bearer'])
 })
 

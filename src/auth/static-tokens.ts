@@ -34,6 +34,10 @@ export function staticTokens({ tokens, grants = {}, anonymous }: StaticTokensOpt
     if (secret === '') throw new UampError('invalid_request', `The token "${name}" has no secret`)
     const short = tooShort(secret)
     if (short !== undefined) throw new UampError('invalid_request', `The secret of the token "${name}" ${short}`)
+    const twin = Object.keys(tokens).find((other) => other !== name && tokens[other] === secret)
+    // Nobody could tell which of the two calls.
+    if (twin !== undefined)
+      throw new UampError('invalid_request', `The tokens "${twin}" and "${name}" have the same secret: give each its own`)
     // A named token must not act for callers without a token.
     if (name === ANONYMOUS.id) throw new UampError('invalid_request', `"${name}" cannot be a token's name`)
     return { secret, principal: { tenant: 'default', id: name, scopes: ['*', ...(grants[name] ?? [])] } satisfies Principal }

@@ -224,8 +224,8 @@ export class Admission {
   /** Why, and never what. Only a few, so that an attacker cannot fill the log. */
   #logRefusal(found: Denial | undefined, { caller: { address }, trace }: Sender): void {
     if (!this.#refusals.take(1)) return
-    const { denied = 'invalid', message = 'The token is not known' } = found ?? {}
-    this.#options.log('info', 'A token was refused', { address, denied, because: message, ...trace.fields })
+    const { denied = 'invalid', message = 'The token is not known', claimed } = found ?? {}
+    this.#options.log('info', 'A token was refused', { address, denied, because: message, ...(claimed && { claimed }), ...trace.fields })
   }
 
   /** At most once a minute, so that an attacker cannot fill the log. */

@@ -174,6 +174,15 @@ verifies('verify.owner-assertion', 'an owner assertion admits nobody', async () 
   expect(JSON.stringify(server.logged)).not.toContain(assertion.split('.')[2])
 })
 
+test('the log names an issuer that is not believed, and the caller is not told more', async () => {
+  const { url, server, pair } = await world()
+  const refused = await byHeader(url, await pair.sign(claimsFor(url, 'https://stranger.example', { sub: 'bob' })))
+  expect(refused).toMatchObject({ status: 401, error: { message: 'This server does not believe the issuer of the token' } })
+  expect(JSON.stringify(refused)).not.toContain('stranger')
+  const claimed = { issuer: 'https://stranger.example', subject: 'bob' }
+  expect(server.logged.find(({ message }) => message === 'A token was refused')).toMatchObject({ fields: { denied: 'untrusted', claimed } })
+})
+
 test('two issuers cannot give the same name', async () => {
   const [one, two] = await Promise.all([keyPair('k1'), keyPair('k1')])
   const [here, there] = [await issuer(one), await issuer(two)]

@@ -209,7 +209,9 @@ export class Verifier {
     const candidate = { issuer, subject, path: path as string | undefined, labels: labelsIn(words) }
     const { accepted, because } = judge(agents, candidate, ownUrl())
     note?.('trust', because, accepted)
-    if (!accepted || !foreign || !outbound) return refused('untrusted', 'This server does not believe the issuer of the token')
+    if (!accepted || !foreign || !outbound) {
+      return { ...refused('untrusted', 'This server does not believe the issuer of the token'), claimed: { issuer, subject } }
+    }
     if (!isCanonical(issuer) || outbound.refuses(issuer) !== undefined) {
       return refused('untrusted', 'The issuer of the token is not an address on the public internet')
     }

@@ -63,6 +63,8 @@ export interface Denial {
   readonly challenge?: string | undefined
   /** The nonce for the next proof (RFC 9449 §8). */
   readonly nonce?: string | undefined
+  /** Whose the token says that it is, for the log of the operator, who may want to believe them. Nothing of it is verified. */
+  readonly claimed?: { readonly issuer: string; readonly subject: string } | undefined
 }
 
 /**

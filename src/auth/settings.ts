@@ -100,9 +100,13 @@ export function mistakesIn({ issuers = [], agents = {} }: AccessSettings): Mista
 
 const ADDRESS = 'must be a URL such as "https://login.example.com", without a query'
 
+/** Entra: no token has these in `iss`. */
+const MANY = /^https:\/\/login\.microsoftonline\.com\/(?:common|organizations|consumers)(?:\/|$)/
+
 function issuerMistakes({ issuer, jwksUri, scopes = [], algorithms = [] }: IssuerSettings, seen: Set<string>): Mistake[] {
   const mistakes: Mistake[] = []
   if (!isAddress(issuer)) mistakes.push([['issuer'], ADDRESS])
+  if (MANY.test(issuer)) mistakes.push([['issuer'], 'stands for the issuers of many tenants: name yours by its id'])
   const bare = issuer.replace(/\/$/, '')
   if (seen.has(bare)) mistakes.push([['issuer'], 'is named twice'])
   seen.add(bare)

@@ -1,7 +1,9 @@
 import * as z from 'zod/mini'
 import { mistakeIn, type ClientSettings } from '../auth/issuer/clients.ts'
-import { mistakesIn, type AccessSettings } from '../auth/settings.ts'
+import { SCOPES } from '../auth/issuer/scope.ts'
+import { isList, mistakesIn, type AccessSettings, type Mistake } from '../auth/settings.ts'
 import { ALGORITHMS, type Algorithm } from '../auth/verify/token.ts'
+import { nearest } from '../core/basics/nearest.ts'
 import type { Variables } from './environment.ts'
 import type { Problems } from './problems.ts'
 
@@ -43,7 +45,7 @@ const Client = z.strictObject({
 
 /** Whom the server believes. */
 export const ACCESS_FIELDS = {
-  clients: z.optional(z.record(z.string(), Client)),
+  clients: z.optional(z.record(z.string(), Client, 'must be an object with a field for each client, by its name')),
   algorithm: z.optional(z.enum(['RS256', 'EdDSA'])),
   issuers: z.optional(z.array(Issuer)),
   agents: z.optional(z.strictObject({ allow: texts, deny: texts, trusted: texts, scopes: texts })),
@@ -78,7 +80,7 @@ export function accessWith(given: AccessSettings, filling: Filling): AccessSetti
   })
   const { clients } = given
   const settings = { ...given, ...(issuers && { issuers }), ...(clients && { clients: clientsWith(clients, filling) }) }
-  for (const [path, message] of mistakesIn(settings)) {
+  for (const [path, message] of [...mistakesIn(settings), ...misspeltScopes(settings)]) {
     if (!problems.has(['access', ...path])) problems.add(['access', ...path], message)
   }
   return settings
@@ -96,4 +98,24 @@ function clientsWith(clients: Readonly<Record<string, ClientSettings>>, { variab
       return [name, client]
     }),
   )
+}
+
+/** Words of one's own are for one's own agents. One that is nearly a word of ours would silently allow nothing. */
+function misspeltScopes({ issuers = [], agents = {}, clients = {} }: AccessSettings): Mistake[] {
+  return [
+    ...issuers.flatMap(({ scopes = [] }, at) =>
+      isList(scopes)
+        ? misspelt(scopes, ['issuers', at, 'scopes'])
+        : Object.entries(scopes).flatMap(([word, list]) => misspelt(list, ['issuers', at, 'scopes', word])),
+    ),
+    ...misspelt(agents.scopes ?? [], ['agents', 'scopes']),
+    ...Object.entries(clients).flatMap(([name, { scopes = [] }]) => misspelt(scopes, ['clients', name, 'scopes'])),
+  ]
+}
+
+function misspelt(words: readonly string[], path: readonly (string | number)[]): Mistake[] {
+  return words.flatMap((word, at): Mistake[] => {
+    const near = SCOPES.includes(word) || word.startsWith('host:') ? undefined : nearest(word, SCOPES)
+    return near === undefined ? [] : [[[...path, at], `is "${word}", which allows nothing: did you mean "${near}"?`]]
+  })
 }

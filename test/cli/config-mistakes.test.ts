@@ -99,6 +99,37 @@ test.each<[what: string, lines: string, message: RegExp]>([
     /:4: tokens\.alice has 8 characters, and needs 16: `openssl rand -hex 16` prints a good one$/,
   ],
   [
+    'a short secret of a client',
+    'access: { clients: { shop: { secret: hushhush } } }',
+    /:4: access\.clients\.shop has a secret that has 8 characters, and needs 16: /,
+  ],
+  [
+    'a list of clients',
+    'access: { clients: [{ name: shop }] }',
+    /:4: access\.clients must be an object with a field for each client, by its name$/,
+  ],
+  ['a list of tokens', 'tokens: [alice]', /:4: tokens must be an object, not an array$/],
+  [
+    'a misspelt scope of a client',
+    'access: { clients: { shop: { secret: a-secret-of-sixteen, scopes: [my:own, host:one, tools:*, Read] } } }',
+    /:4: access\.clients\.shop\.scopes\[3\] is "Read", which allows nothing: did you mean "read"\?$/,
+  ],
+  [
+    'a misspelt scope of an issuer',
+    'access: { issuers: [{ issuer: "https://login.example", scopes: { user: [cal] } }] }',
+    /:4: access\.issuers\[0\]\.scopes\.user\[0\] is "cal", which allows nothing: did you mean "call"\?$/,
+  ],
+  [
+    'an issuer that is many',
+    'access: { issuers: [{ issuer: "https://login.microsoftonline.com/common/v2.0" }] }',
+    /:4: access\.issuers\[0\]\.issuer stands for the issuers of many tenants: name yours by its id$/,
+  ],
+  [
+    'a rule that denies nobody',
+    'access: { agents: { deny: ["https://Evil.example"] } }',
+    /:4: access\.agents\.deny\[0\] must be written as "https:\/\/evil\.example", as tokens have it$/,
+  ],
+  [
     'an address with a password',
     'providers: { x: { baseUrl: "http://a:b@c" } }',
     /:4: providers\.x\.baseUrl must not contain a name or a password: use "apiKey" or "headers"$/,

@@ -59,7 +59,8 @@ export function mistakeIn(name: string, { secret, jwks, jwksUri }: ClientSetting
   if (name === 'anonymous' || name === '') return 'cannot have this name'
   if (Object.hasOwn(tokens, name)) return 'is also the name of a token: choose another'
   if ([secret, jwks, jwksUri].filter((each) => each !== undefined).length !== 1) return 'must have one of "secret", "jwks" and "jwksUri"'
-  if (secret !== undefined) return tooShort(secret)
+  const short = secret === undefined ? undefined : tooShort(secret)
+  if (short !== undefined) return `has a secret that ${short}`
   if (jwksUri !== undefined && !URL.canParse(jwksUri)) return 'has a "jwksUri" that is not a URL'
   return jwks?.keys.some((key) => 'd' in key || 'k' in key) ? 'has a private key in "jwks": only the public half belongs there' : undefined
 }

@@ -73,6 +73,9 @@ verifies('uamp:signing:evidence', 'what a server signed is verified with the key
   expect(found.stdout).toContain('the response is the one that was signed')
   expect(found.stdout).toContain('the request is the one that was signed')
   expect(found.stdout).not.toContain('expired')
+  expect(found.stdout).not.toContain('whoever that is')
+  const { code, stdout } = await verify({ 'answer.json': end }, 'answer.json')
+  expect([code, stdout]).toEqual([0, expect.stringContaining('whoever that is: give --issuer to say who must have signed')])
 })
 
 const PLACES = [
@@ -289,6 +292,7 @@ test('files that hold something else are named', async () => {
   expect(await says({ said, request: 'Hi' }, 'said', '--request', 'request')).toContain('request is not JSON')
   expect(await says({ said, request: {} }, 'said', '--request', 'request')).toContain('request has neither "messages" nor "input"')
   expect(await says({}, 'missing')).toContain('missing cannot be read: there is no such file')
+  expect(await says({ said }, 'said', '--issuer', 'example.com')).toContain('--issuer "example.com" is not the URL of a server or an agent')
   expect(await says({}, '.')).toContain('. cannot be read: it is a folder')
   expect(await says({ said }, 'said', '--jwks', 'missing')).toContain('missing cannot be read: there is no such file')
 })

@@ -21,14 +21,18 @@ export async function verify(file: string | undefined, flags: VerifyFlags): Prom
   if (file === undefined && flags.signature === undefined) {
     throw new UampError('invalid_request', 'Name a file with a signed answer, "-" for standard input, or give --signature')
   }
+  const { issuer } = flags
+  if (issuer !== undefined && !/^https?:\/\/./.test(issuer)) {
+    throw new UampError('invalid_request', `--issuer "${issuer}" is not the URL of a server or an agent: write it like https://example.com`)
+  }
   const found: Found = file === undefined ? { signatures: [], response: undefined } : signedIn(await contents(file))
   const signatures = flags.signature === undefined ? found.signatures : [flags.signature.trim()]
   const response = flags.response === undefined ? found.response : await contents(flags.response)
   const request = flags.request === undefined ? undefined : messagesIn(await contents(flags.request), flags.request)
   const jwks = flags.jwks === undefined ? undefined : await keysIn(flags.jwks)
-  const check = (signature: string): Promise<Verified> => verifySigned({ signature, response, request }, { jwks, issuer: flags.issuer })
+  const check = (signature: string): Promise<Verified> => verifySigned({ signature, response, request }, { jwks, issuer })
   const best = bestOf(await Promise.allSettled(signatures.map(check)))
-  process.stdout.write(flags.json ? `${JSON.stringify(best)}\n` : page(best, { request, response }))
+  process.stdout.write(flags.json ? `${JSON.stringify(best)}\n` : page(best, { request, response, issuer }))
   return best.valid ? 0 : 1
 }
 
@@ -71,7 +75,10 @@ function parsed(text: string, otherwise: string): unknown {
   }
 }
 
-function page({ valid, problems, expired, claims, compared }: Verified, given: Readonly<Record<'request' | 'response', unknown>>): string {
+function page(
+  { valid, problems, expired, claims, compared }: Verified,
+  given: Readonly<Record<'request' | 'response' | 'issuer', unknown>>,
+): string {
   const paint = painter(process.stdout)
   const part = (name: 'request' | 'response', hint: string): string => {
     if (!compared.includes(name)) return `the ${name} was not compared: ${hint}`
@@ -81,6 +88,7 @@ function page({ valid, problems, expired, claims, compared }: Verified, given: R
   }
   const rows = [
     [valid ? 'signed by' : 'names', claims['iss']],
+    ...(valid && given.issuer === undefined ? [['', 'whoever that is: give --issuer to say who must have signed']] : []),
     ['for', claims['aud'] ?? 'anybody'],
     ['at', time(claims['iat'])],
     ['response', claims['response_id']],

@@ -99,6 +99,8 @@ export interface CredentialsWatch {
 
 const MINUTE_MS = 60_000
 
+const UNSHOWN = 'This needs a valid token, sent as Authorization: Bearer <token>'
+
 /** Asks `Access` for every route and socket that is not public, and bounds how often callers may ask. */
 export class Admission {
   readonly #options: AdmissionOptions
@@ -141,7 +143,8 @@ export class Admission {
     const found = await this.#authenticate(credentials, entry)
     if (found === undefined || isDenial(found)) {
       if (optional && bearerToken(credentials) === undefined) return undefined
-      throw unauthorized(found)
+      // Whoever has sent nothing that could be read is told how.
+      throw bearerToken(credentials) ? unauthorized(found) : unauthorized(found, UNSHOWN)
     }
     this.#let(found, caller)
     // To operate is about the whole server, whichever agent is at its root.

@@ -34,6 +34,12 @@ test('a request without a valid token is refused', async () => {
     expect([response.status, response.headers.get('www-authenticate')]).toEqual([401, 'Bearer realm="uamp"'])
     expect(await response.json()).toEqual({ error: { code: 'unauthorized', message: expect.any(String) } })
   }
+  const told = async (init: RequestInit) =>
+    ((await (await fetch(`${url}/me`, init)).json()) as { error: { message: string } }).error.message
+  for (const headers of [{}, { authorization: 'wonderland-0123456789abcdef' }, { authorization: 'Basic YTpi' }, { 'x-api-key': 'x' }]) {
+    expect(await told({ headers })).toBe('This needs a valid token, sent as Authorization: Bearer <token>')
+  }
+  expect(await told(bearer('wrong'))).toBe('This needs a valid token')
   expect(await (await fetch(`${url}/me`, bearer('wonderland-0123456789abcdef'))).json()).toEqual({
     tenant: 'default',
     id: 'alice',

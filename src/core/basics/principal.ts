@@ -62,7 +62,9 @@ const VERBS = {
 export function checkMay(access: Authorize, principal: Principal, asked: Asked): void {
   if (mayDo(access, principal, asked)) return
   const { action, agent = 'this server' } = asked
-  throw new UampError('forbidden', `This token may not ${VERBS[action]} ${agent}`, { details: { action, reason: 'insufficient_scope' } })
+  // Nobody has shown a token, or one that the server does not know, where it lets everybody in.
+  const who = principal.id === 'anonymous' ? 'Nobody without a token of this server may' : 'This token may not'
+  throw new UampError('forbidden', `${who} ${VERBS[action]} ${agent}`, { details: { action, reason: 'insufficient_scope' } })
 }
 
 export function isDenial(answer: Principal | Denial | undefined): answer is Denial {

@@ -12,7 +12,7 @@ export const MAY_IMPORT = {
   transports: ['protocol', 'wire', 'core', 'envelope'],
   providers: ['protocol', 'wire', 'core', 'upstream'],
   remotes: ['protocol', 'wire', 'core', 'upstream', 'client', 'providers', 'agents'],
-  payments: ['protocol', 'core'],
+  payments: ['protocol', 'wire', 'core', 'auth'],
   agents: ['protocol', 'core', 'skills', 'providers'],
   skills: ['protocol', 'core'],
   stores: ['protocol', 'core'],

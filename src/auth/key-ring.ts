@@ -17,7 +17,13 @@ const ALGORITHMS = {
 } satisfies Record<Alg, object>
 
 /** How long the public half of a key is kept when it no longer signs. Answers and cards are evidence, tokens end after minutes. */
-const KEPT_MS = { tokens: DAY_MS, responses: 400 * DAY_MS, cards: 30 * DAY_MS, envelopes: 400 * DAY_MS } satisfies Record<Purpose, number>
+const KEPT_MS = {
+  tokens: DAY_MS,
+  responses: 400 * DAY_MS,
+  cards: 30 * DAY_MS,
+  envelopes: 400 * DAY_MS,
+  payments: 400 * DAY_MS,
+} satisfies Record<Purpose, number>
 /** The age at which a key is replaced by itself. */
 const ROTATED_MS = 90 * DAY_MS
 /** How long a replacement that failed, on a full disk for example, is put off. The old key signs on. */

@@ -9,6 +9,7 @@ export const PaymentScheme = z.object({
   min_amount: z.optional(z.string()),
   max_amount: z.optional(z.string()),
 })
+export type PaymentScheme = z.infer<typeof PaymentScheme>
 
 export const PaymentRequirements = z.object({
   amount: z.string(),

@@ -11,9 +11,12 @@ import type { Access, Principal } from '../core/ports/access.ts'
 import type { AgentPort } from '../core/ports/agent.ts'
 import type { Blobs } from '../core/ports/blobs.ts'
 import type { ModelTable } from '../core/ports/models.ts'
+import type { Payments } from '../core/ports/payments.ts'
 import type { Logger } from '../core/ports/transport.ts'
 import { redactedLog } from '../core/secrets/redaction.ts'
 import { Secrets, secretsOf } from '../core/secrets/secrets.ts'
+import { Ledger } from '../payments/ledger.ts'
+import { amountsIn, isPayments, type PaymentSettings } from '../payments/settings.ts'
 import { Live } from '../server/live.ts'
 import { Metrics } from '../server/metrics.ts'
 import { guardedHttp } from '../server/node/guarded-http.ts'
@@ -46,6 +49,7 @@ export interface OpenGatewayOptions {
   readonly tokenAlgorithm?: 'RS256' | 'EdDSA' | undefined
   /** When answers are signed. Default: never. */
   readonly sign?: Signs | undefined
+  readonly payments?: Payments | PaymentSettings | undefined
   /** The server's own address, as soon as it is known: tokens and signatures name it. */
   readonly ownUrl?: (() => string | undefined) | undefined
 }
@@ -54,8 +58,9 @@ export interface OpenGatewayOptions {
 export function openGateway({ data, limits = {}, outbound: rules, blobs = openBlobs(data), ...given }: OpenGatewayOptions) {
   const secrets = new Secrets([...(given.secrets ?? []), ...secretsOf({ program: { env: process.env } })])
   const log = redactedLog(given.log, secrets)
-  const { now } = clocksOf({})
-  const { ownUrl = () => undefined } = given
+  const clocks = clocksOf({})
+  const { now } = clocks
+  const { ownUrl = () => undefined, payments: asked = {} } = given
   const identity = serverIdentity({ signer: () => signer, url: ownUrl, now })
   const agents = new AgentRegistry({ models: given.models, identity, ...(given.protocols && { protocols: given.protocols }) })
   // A config that is read again brings new agents, and perhaps new keys.
@@ -78,6 +83,8 @@ export function openGateway({ data, limits = {}, outbound: rules, blobs = openBl
   const authorize = access && {
     authorize: (...asked: Parameters<Access['authorize']>) => revocations.find(asked[0]) === undefined && access.authorize(...asked),
   }
+  const perDay = isPayments(asked) ? undefined : amountsIn(asked.perDay ?? {}, 'payments.perDay')
+  const ledger = new Ledger({ ...clocks, store, signer, ownUrl, log, perDay })
   const metrics = new Metrics()
   const own = nodeHttp()
   const guarded = guardedHttp({ ...rules, perHost: AGENT_CONNECTIONS })
@@ -92,6 +99,7 @@ export function openGateway({ data, limits = {}, outbound: rules, blobs = openBl
     http,
     secrets,
     keys,
+    payments: isPayments(asked) ? asked : ledger,
     signer: given.sign && responseSigner({ signs: given.sign, ownUrl, signer, now, log }),
     limits: coreLimits,
   })
@@ -106,6 +114,7 @@ export function openGateway({ data, limits = {}, outbound: rules, blobs = openBl
   const started = checkKey(store, keys)
     .then(() => revocations.load())
     .then(() => gateway.start())
+    .then(() => ledger.start(closing.signal))
     .then(() => {
       // The first answer need not wait for the key. If it cannot be made now, the first answer tries again.
       if (given.sign === 'always') signer.key('responses').catch(() => undefined)
@@ -117,6 +126,7 @@ export function openGateway({ data, limits = {}, outbound: rules, blobs = openBl
     store,
     keys,
     signer,
+    ledger,
     revocations,
     live,
     secrets,

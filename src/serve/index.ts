@@ -18,7 +18,10 @@ import { agentAtRoot } from '../core/edge/asked.ts'
 import type { Access } from '../core/ports/access.ts'
 import type { AgentPort } from '../core/ports/agent.ts'
 import type { ModelTable } from '../core/ports/models.ts'
+import type { Payments } from '../core/ports/payments.ts'
 import type { Logger, Transport } from '../core/ports/transport.ts'
+import type { Ledger } from '../payments/ledger.ts'
+import type { PaymentSettings } from '../payments/settings.ts'
 import { UampError } from '../protocol/errors.ts'
 import { DEFAULT_LIMITS, type Limits } from '../server/limits.ts'
 import { createNodeApp } from '../server/node/app.ts'
@@ -103,6 +106,8 @@ export interface AgentAppOptions {
    * `share`: both answer, the less busy one first. Default: `takeover`.
    */
   readonly hosting?: 'share' | 'takeover'
+  /** How callers pay agents that have a price. Or a ledger of your own, which then decides instead of this server's. */
+  readonly payments?: Payments | PaymentSettings
   /** Agent cards and push notifications of A2A. */
   readonly a2a?: A2aOptions
   /** Tools of Omnia's clients, what they see, and what they may send. */
@@ -141,6 +146,8 @@ export interface AgentApp {
   /** Add and remove agents at any time. */
   readonly agents: AgentRegistry
   readonly gateway: AgentGateway
+  /** The money of this server: accounts and tokens that pay agents with a price. */
+  readonly ledger: Ledger
   close(options?: CloseOptions): Promise<void>
 }
 
@@ -215,6 +222,7 @@ function agentApp({ node, open }: Parts, listening?: Listening): AgentApp {
     handleUpgrade: node.handleUpgrade,
     agents: open.agents,
     gateway: open.gateway,
+    ledger: open.ledger,
     close: ({ graceMs = 5_000 } = {}) => (closing ??= shutDown(graceMs)),
   }
 }
@@ -276,6 +284,7 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
     models: options.models,
     tokenAlgorithm: settings.algorithm,
     sign: options.sign ?? 'asked',
+    payments: options.payments,
     ownUrl: () => node.ownUrl(),
   })
   const clocks = clocksOf({})

@@ -1,4 +1,5 @@
 import { text } from '../../core/agent-kit/drafts.ts'
+import { isCurrency, parseAmount } from '../../core/basics/money.ts'
 import type { Turn } from '../../core/ports/agent.ts'
 import { toolRunner } from '../../core/tools/tool-loop.ts'
 import type { ContentItem } from '../../protocol/content.ts'
@@ -127,6 +128,29 @@ async function* audio(rest: string, turn: Turn): Drafts {
   yield* speak({ bytes: tone(seconds), transcript: `A tone of ${seconds} s.`, description: 'A tone' }, turn)
 }
 
+/** An amount and a currency, as `0.05 EUR`. */
+function priceIn(rest: string, usual: string): { amount: string; currency: string } {
+  const [amount = '', currency = 'USD'] = rest.split(/\s+/)
+  const price = { amount: amount === '' ? usual : amount, currency }
+  if (parseAmount(price.amount) === undefined || !isCurrency(currency)) {
+    throw new UampError('invalid_request', `"${rest}" is no amount of money: write it as 0.05, or as 0.05 EUR`)
+  }
+  return price
+}
+
+async function* pay(rest: string, turn: Turn): Drafts {
+  const price = priceIn(rest, '0.01')
+  await turn.charge({ ...price, reason: 'The demo wants to be paid' })
+  yield* say(`Paid ${price.amount} ${price.currency}. Thank you.`, turn)
+}
+
+async function* topup(rest: string, turn: Turn): Drafts {
+  const price = priceIn(rest, '0.01')
+  yield* say('This is the first half of the answer.', turn)
+  await turn.charge({ ...price, reason: 'The demo wants more money before it goes on' })
+  yield* say(` Paid ${price.amount} ${price.currency}: this is the second half.`, turn)
+}
+
 async function* json(_rest: string, { config }: Turn): Drafts {
   const format = config.response_format
   const value = format?.type === 'json_schema' ? sample(format.json_schema.schema ?? {}) : { answer: 'demo', ok: true }
@@ -185,8 +209,8 @@ export const COMMANDS: ReadonlyMap<string, { readonly run: Command; readonly mea
     audio: { run: audio, meaning: 'Plays a sound' },
     video: { run: video, meaning: 'Shows a film' },
     json: { run: json, meaning: 'Answers in JSON' },
-    pay: { run: notSupported('Payment'), meaning: 'Asks for a payment: not there yet' },
-    topup: { run: notSupported('Payment'), meaning: 'Asks for more money in the middle: not there yet' },
+    pay: { run: pay, meaning: 'Asks for a payment before it answers: how much, and of what' },
+    topup: { run: topup, meaning: 'Asks for more money in the middle of an answer' },
     delegate: { run: notSupported('Delegation'), meaning: 'Has another agent do it: not there yet' },
     state: { run: state, meaning: 'Changes the state that you share with it' },
     error: { run: error, meaning: 'Fails' },

@@ -1,4 +1,4 @@
-import type { Signer } from '../../core/ports/keys.ts'
+import type { Purpose, Signer } from '../../core/ports/keys.ts'
 import { KeySet, type Found, type KeySource } from './key-set.ts'
 import type { Algorithm } from './token.ts'
 
@@ -8,6 +8,8 @@ const AGE_MS = 60_000
 interface OwnKeysOptions {
   readonly signer: Pick<Signer, 'publicJwks'> | undefined
   readonly monotonic: () => number
+  /** What they sign. Default: access tokens. */
+  readonly purpose?: Purpose
 }
 
 /** The keys of this server, asked for without the network. */
@@ -31,8 +33,8 @@ export class OwnKeys implements KeySource {
   }
 
   async #read(): Promise<void> {
-    const { signer, monotonic } = this.#options
-    const keys = await signer?.publicJwks('tokens')
+    const { signer, monotonic, purpose = 'tokens' } = this.#options
+    const keys = await signer?.publicJwks(purpose)
     this.#keys = KeySet.of(keys)
     this.#readAt = monotonic()
   }

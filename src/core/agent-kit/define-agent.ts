@@ -1,6 +1,8 @@
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import type { Draft } from '../../protocol/events.ts'
+import { checkPrice } from '../basics/price.ts'
 import type { Ability, AgentPort } from '../ports/agent.ts'
+import type { AgentPrice } from '../ports/payments.ts'
 import type { Tool } from '../ports/skill.ts'
 
 export interface AgentOptions {
@@ -12,18 +14,21 @@ export interface AgentOptions {
   readonly tools?: readonly Tool[]
   /** Keys and tokens that the agent sends to others: they are kept out of errors and logs. */
   readonly secrets?: readonly string[]
+  /** What a response costs: `{ call: '0.01' }`. Default: nothing. */
+  readonly price?: AgentPrice
   /** The protocols that it is offered through: `events`, `completions` … Default: all. */
   readonly protocols?: readonly string[]
 }
 
 /** Makes an agent from one async generator, which yields events; the session does the rest. */
 export function defineAgent(name: string, run: AgentPort['run'], options: AgentOptions = {}): AgentPort {
-  const { description, capabilities, abilities, tools, secrets, protocols } = options
+  const { description, capabilities, abilities, tools, secrets, price, protocols } = options
   const described = {
     ...(description !== undefined && { description }),
     ...(abilities && { abilities }),
     ...(tools && { tools }),
     ...(secrets && { secrets }),
+    ...(price && { price: checkPrice(price) }),
     ...(protocols && { protocols }),
   }
   const provides = abilities?.map(({ id }) => id) ?? tools?.map((tool) => tool.name) ?? []

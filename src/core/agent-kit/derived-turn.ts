@@ -44,6 +44,7 @@ export function derivedTurn(turn: Turn, changes: Partial<Turn>): Turn {
     trace,
     redact,
     ask: (type, question, options) => turn.ask(type, question, options),
+    charge: (request) => turn.charge(request),
     ...changes,
   }
 }

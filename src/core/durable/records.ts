@@ -12,6 +12,7 @@ import type { Turn } from '../ports/agent.ts'
 import type { Keys } from '../ports/keys.ts'
 import type { Alias, SessionInit } from '../ports/session.ts'
 import type { Operation, Page, PageRequest, Place, SetOperation, Store } from '../ports/store.ts'
+import type { Paid } from '../engine/bill.ts'
 import type { Answer, Question } from '../engine/questions.ts'
 import { TURNS } from '../reading/conversation.ts'
 import { pays, SealedRecords } from '../secrets/sealing.ts'
@@ -86,6 +87,8 @@ export interface TurnRecord {
   readonly answers?: Readonly<Record<string, Answer>> | undefined
   /** The answers that opened it, to the questions of its parent. */
   readonly given?: readonly Answer[] | undefined
+  /** What its turn has paid so far, by charge, if it ended with questions. */
+  readonly paid?: Paid | undefined
   /** The questions that it ended with. */
   readonly questions?: readonly Question[] | undefined
   /** The client events it was made of: repeating one has no effect, even after a restart. */

@@ -4,6 +4,7 @@ import type { Clocks } from '../basics/time.ts'
 import type { CoreLimits } from '../basics/limits.ts'
 import type { HttpClient } from '../ports/http.ts'
 import type { Keys } from '../ports/keys.ts'
+import type { Payments } from '../ports/payments.ts'
 import type { Redaction } from '../ports/redaction.ts'
 import type { Gateway } from '../ports/session.ts'
 import type { ResponseSigner } from '../ports/signing.ts'
@@ -24,6 +25,8 @@ export interface GatewayOptions extends Partial<Clocks> {
   readonly secrets?: Redaction
   /** The key that seals clients' secrets in the store. Default: none are stored. */
   readonly keys?: Keys
+  /** Where agents' money comes from. Default: nothing can be paid, and what a client sends as a payment is handed to the agent. */
+  readonly payments?: Payments | undefined
   /** Signs answers. Default: none are signed. */
   readonly signer?: ResponseSigner | undefined
   readonly newId?: () => string

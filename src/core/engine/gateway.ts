@@ -21,6 +21,7 @@ import type { Access, Principal } from '../ports/access.ts'
 import type { AgentPort } from '../ports/agent.ts'
 import type { HttpClient } from '../ports/http.ts'
 import type { RecoverKeeper } from '../ports/keeper.ts'
+import type { Payments } from '../ports/payments.ts'
 import type { Redaction } from '../ports/redaction.ts'
 import type { Alias, Hold, Session, SessionInit, StoredResponse } from '../ports/session.ts'
 import type { ResponseSigner } from '../ports/signing.ts'
@@ -50,6 +51,7 @@ class SessionGateway implements AgentGateway, SessionHost {
   readonly log: Logger
   readonly meter: Meter | undefined
   readonly signer: ResponseSigner | undefined
+  readonly payments: Payments | undefined
   readonly http: HttpClient
   readonly secrets: Redaction
   readonly now: () => number
@@ -91,6 +93,7 @@ class SessionGateway implements AgentGateway, SessionHost {
     secrets = new Secrets(),
     keys,
     signer,
+    payments,
     newId = timeOrderedIds(() => this.now()),
     ...clocks
   }: GatewayOptions) {
@@ -98,6 +101,7 @@ class SessionGateway implements AgentGateway, SessionHost {
     this.log = log
     this.meter = meter
     this.signer = signer
+    this.payments = payments
     this.http = http
     this.secrets = secrets
     const { now, monotonic } = clocksOf(clocks)

@@ -88,6 +88,21 @@ export class QuestionBook {
     return [...this.#open.values()].filter(({ key }) => !this.#answers.has(key)).map(({ resolve: _, reject: __, ...question }) => question)
   }
 
+  /** The answer under this key, if there is one already. */
+  known(key: string): Answer | undefined {
+    return this.#answers.get(key)
+  }
+
+  /** A payment that the client sent in advance, and that no question has used. */
+  get payment(): Payment | undefined {
+    return this.#payment
+  }
+
+  /** A newer one takes its place, and answers a question that waits for one. */
+  set payment(payment: Payment | undefined) {
+    this.#payment = payment
+  }
+
   get answers(): Readonly<Record<string, Answer>> {
     return Object.fromEntries(this.#answers)
   }
@@ -181,7 +196,7 @@ export class QuestionBook {
 
   #brought(type: keyof Questions, question: unknown): Answer | undefined {
     if (type === 'tool.call') return question ? this.#inHistory(question as QuestionDraft<'tool.call'>) : undefined
-    if (type !== 'payment.required' || !this.#payment) return undefined
+    if (type !== 'payment.required' || !this.#payment || !question) return undefined
     const payment = this.#payment
     this.#payment = undefined
     return { type: 'payment.submit', event_id: `pay_${this.#asker.id}`, payment }

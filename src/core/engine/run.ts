@@ -2,6 +2,7 @@ import type { Trace } from '../ports/trace.ts'
 import type { ContentItem } from '../../protocol/content.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, Draft, EventOf } from '../../protocol/events.ts'
+import { isRecord } from '../../protocol/json.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import type { Usage } from '../../protocol/usage.ts'
@@ -60,6 +61,7 @@ export function openedRecord(session: Pick<Session, 'id' | 'agent' | 'owner'>, b
     answers: undefined,
     given: undefined,
     questions: undefined,
+    paid: undefined,
     eventIds: asked.eventIds,
     createdAt: begun.createdAt,
     endedAt: undefined,
@@ -80,7 +82,7 @@ export function slotsIn({ extensions, metadata }: EventOf<'response.create'>): T
 export function closedRecord(
   record: TurnRecord,
   end: End,
-  { endedAt, turn }: { readonly endedAt: number; readonly turn: Pick<ActiveTurn, 'output' | 'questions'> },
+  { endedAt, turn }: { readonly endedAt: number; readonly turn: Pick<ActiveTurn, 'output' | 'questions' | 'bill'> },
 ): TurnRecord {
   const waiting = end.kind === 'done' ? end.waiting : undefined
   return {
@@ -91,6 +93,7 @@ export function closedRecord(
     usage: turn.output.usage,
     answers: waiting ? turn.questions.answers : record.answers,
     questions: waiting,
+    paid: waiting && turn.bill?.paid,
     endedAt,
   }
 }
@@ -128,6 +131,7 @@ export function turnStart(
     config: run.config ?? session.config,
     asked: run.asked,
     answers: record.answers,
+    paid: record.paid,
     ...given,
   }
 }
@@ -141,7 +145,7 @@ interface TurnRun {
 export function continued(blank: TurnRecord, before: TurnRecord, answers: Readonly<Record<string, Answer>>): TurnRecord {
   const given = answersTo(before, answers)
   const eventIds = [...given.map(({ event_id }) => event_id), ...blank.eventIds]
-  return { ...blank, run: before.run, given, answers, output: resultsIn(given), eventIds }
+  return { ...blank, run: before.run, given, answers, paid: before.paid, output: resultsIn(given), eventIds }
 }
 
 /** The answers that belong to the questions of this response. */
@@ -162,7 +166,7 @@ export function resultsIn(answers: readonly Answer[]): Extract<ContentItem, { ty
 /** An agent for a turn that is run again: calls that were answered before are in the conversation already, so it leaves them out. */
 export function runAgain(agent: AgentPort, answers: Readonly<Record<string, Answer>>): AgentPort {
   const known = new Set(Object.values(answers).flatMap((answer) => (answer.type === 'tool.result' ? [answer.call_id] : [])))
-  return { name: agent.name, capabilities: agent.capabilities, run: (turn) => withoutCalls(agent.run(turn), known) }
+  return { name: agent.name, capabilities: agent.capabilities, price: agent.price, run: (turn) => withoutCalls(agent.run(turn), known) }
 }
 
 async function* withoutCalls(drafts: AsyncIterable<Said>, known: ReadonlySet<string>): AsyncGenerator<Said, void> {
@@ -240,8 +244,7 @@ export function terminalEvent(responseId: string, end: End, usage: Usage | undef
           status: 'completed',
           output: [...end.output],
           ...(usage && { usage }),
-          ...(end.waiting && { extensions: { uamp: { waiting: end.waiting.map(({ id }) => id) } } }),
-          ...(end.extensions && { extensions: end.extensions }),
+          ...extensionsOf(end),
         },
         ...(end.signature !== undefined && { signature: end.signature }),
       }
@@ -250,6 +253,12 @@ export function terminalEvent(responseId: string, end: End, usage: Usage | undef
     case 'failed':
       return { type: 'response.error', error: end.error }
   }
+}
+
+function extensionsOf({ waiting, extensions }: Extract<End, { kind: 'done' }>): { extensions?: Record<string, unknown> } {
+  if (!waiting) return extensions ? { extensions } : {}
+  const uamp = extensions?.['uamp']
+  return { extensions: { ...extensions, uamp: { ...(isRecord(uamp) && uamp), waiting: waiting.map(({ id }) => id) } } }
 }
 
 interface Ended {

@@ -11,7 +11,7 @@ import type { TurnStore } from '../ports/turn-store.ts'
 import { SessionSecrets } from '../secrets/session-secrets.ts'
 import { Stay, type SessionHost, type SessionParts, type SessionState } from './session-parts.ts'
 
-type FactsHost = Pick<SessionHost, 'turnstile' | 'newId' | 'state' | 'secrets' | 'http' | 'now' | 'monotonic'>
+type FactsHost = Pick<SessionHost, 'turnstile' | 'newId' | 'state' | 'secrets' | 'http' | 'payments' | 'now' | 'monotonic'>
 
 /** What stays the same in a session from its beginning to its end. */
 export class SessionFacts {
@@ -52,6 +52,14 @@ export class SessionFacts {
     this.newId = host.newId
     this.stay = new Stay(host)
     this.#host = host
+  }
+
+  get payments(): SessionHost['payments'] {
+    return this.#host.payments
+  }
+
+  get now(): () => number {
+    return this.#host.now
   }
 
   /** Made when an agent first calls somebody, or fails. */

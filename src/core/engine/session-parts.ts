@@ -11,6 +11,7 @@ import type { Log as EventLog } from '../log/log.ts'
 import type { Principal } from '../ports/access.ts'
 import type { AgentPort } from '../ports/agent.ts'
 import type { HttpClient } from '../ports/http.ts'
+import type { Payments } from '../ports/payments.ts'
 import type { Redaction } from '../ports/redaction.ts'
 import type { InputEvent, Session, SessionInit } from '../ports/session.ts'
 import type { ResponseSigner } from '../ports/signing.ts'
@@ -65,6 +66,8 @@ export interface SessionHost extends Clocks {
   readonly secrets: Redaction
   readonly meter: Meter | undefined
   readonly signer: ResponseSigner | undefined
+  /** Undefined: nothing can be paid here. */
+  readonly payments: Payments | undefined
   /** What agents remember. */
   readonly state: AgentState
   findAgent(name: string): AgentPort | undefined

@@ -11,10 +11,12 @@ import type { Journal } from '../durable/journal.ts'
 import type { Log } from '../log/log.ts'
 import { withSeconds } from '../reading/audio-seconds.ts'
 import { outputMessages } from '../reading/output.ts'
+import { paidEnd, type Closing } from './bill.ts'
 import { Parked } from './parking.ts'
 import { checkClientTools, responseConfig, withOverrides } from '../edge/asked.ts'
 import type { AgentPort } from '../ports/agent.ts'
 import type { InputEvent, Reader, ReadOptions, ResponseOptions, Sender, Session, Waiting } from '../ports/session.ts'
+import type { Operation } from '../ports/store.ts'
 import type { Answer } from './questions.ts'
 import type { TurnRecord } from '../durable/records.ts'
 import { closedRecord, continued, openedRecord, reported, resultsIn, runAgain, slotsIn, terminalEvent, turnStart } from './run.ts'
@@ -186,7 +188,7 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
         checkClientTools(this.#host.findAgent(this.agent), event.session?.tools)
         this.log.checkStore()
         return this.#configure({ config: event.session ? withOverrides(config, event.session) : config, client }, () => {
-          this.#payment = tokenPayment(event.payment_token) ?? this.#payment
+          this.#bring(tokenPayment(event.payment_token), event.event_id)
           this.log.append(this.#stamp, { type: 'session.updated' })
         })
       case 'session.end':
@@ -242,6 +244,17 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
     const isTaken = this.held.takes('answers', weigh(event), () => (this.#turn ?? this.#parked)?.answer(event) ?? false)
     if (isTaken) return this.#journal?.input(event) ?? Promise.resolve()
     throw notAwaited(event)
+  }
+
+  /** A token in an update pays for what follows, and for what waits for a payment. */
+  #bring(payment: Payment | undefined, event_id: string): void {
+    if (!payment) return
+    this.#payment = payment
+    const turn = this.#turn
+    if (!turn) return
+    if (turn.questions.unanswered.some(({ type }) => type === 'payment.required')) {
+      turn.answer({ type: 'payment.submit', event_id, payment })
+    } else turn.questions.payment = payment
   }
 
   #cancel({ response_id: id }: EventOf<'response.cancel'>): void {
@@ -339,8 +352,10 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
   }
 
   /** Called by the turn when its response is over. */
-  async ended(turn: ActiveTurn, given: End): Promise<void> {
+  async ended(turn: ActiveTurn, ended: End): Promise<void> {
     const before = this.#record as TurnRecord
+    const closing = turn.bill?.close(ended)
+    const given = closing ? await paidEnd(ended, closing) : ended
     const told = reported(this, { host: this.#host, turn, end: given, events: this.log.head + 1 - before.after })
     const signing = signedEnd(told, { host: this.#host, turn, record: before, config: this.config })
     const end = signing ? await signing : told
@@ -349,15 +364,21 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
     const event = terminalEvent(turn.responseId, end, turn.output.usage)
     const { keeper } = turn
     const sealing = {
-      commit: () => this.#journal?.end(this, record, (isFirst) => keeper?.closed(record, event, isFirst) ?? []),
+      commit: () => this.#writeEnd(record, (isFirst) => keeper?.closed(record, event, isFirst) ?? [], closing),
       untold: this.#journal?.silent ?? false,
-      over: (failure: unknown) => keeper?.settled?.(failure),
+      over: (failure: unknown) => {
+        keeper?.settled?.(failure)
+        closing?.done(failure)
+      },
     }
     try {
       await this.log.seal(turn.stamp, event, sealing)
     } catch (error) {
       this.#host.log('error', 'The end of a response could not be stored', { session: this.id, error, ...turn.trace?.fields })
     }
+    // Of one request and its reply, nobody is there any more to hear it.
+    const balance = this.duplex && record.status !== 'waiting' ? closing?.balance() : undefined
+    if (balance) this.log.append(turn.stamp, balance)
     this.held.keepOutput(turn.output.size, record.status === 'waiting')
     if (before.config || before.asked) this.held.set('config', weigh(this.config) + weigh(this.client))
     this.#messages = [...this.#messages, ...outputMessages(end.output)]
@@ -372,6 +393,14 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
       turn,
     })
     this.#parked.hold(this.#host.limits.parkMs, (giveUp) => this.#host.parked(this.owner, giveUp))
+  }
+
+  /** Stores the end of a response with what was paid for it, all or nothing. */
+  #writeEnd(record: TurnRecord, kept: (isFirst: boolean) => readonly Operation[], closing: Closing | undefined): Promise<void> | undefined {
+    if (!closing) return this.#journal?.end(this, record, kept)
+    const { operations } = closing
+    if (this.#journal) return this.#journal.end(this, record, (isFirst) => [...kept(isFirst), ...operations])
+    return operations.length > 0 ? this.#host.payments?.write(operations) : undefined
   }
 
   #readersChanged(): void {

@@ -8,9 +8,11 @@ import type { Log } from '../log/log.ts'
 import type { Principal } from '../ports/access.ts'
 import type { ClientMethods, Turn } from '../ports/agent.ts'
 import type { TurnKeeper } from '../ports/keeper.ts'
+import type { Payments } from '../ports/payments.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { TurnStore } from '../ports/turn-store.ts'
 import type { SessionSecrets } from '../secrets/session-secrets.ts'
+import type { Paid } from './bill.ts'
 import type { Holding } from './budget.ts'
 import type { Answer } from './questions.ts'
 import type { End } from './run.ts'
@@ -32,6 +34,8 @@ export interface TurnHost {
   /** The agent's HTTP client, and the redaction of the secrets that it sends. */
   readonly secrets: Pick<SessionSecrets, 'http' | 'text'>
   readonly store: TurnStore
+  readonly payments: Payments | undefined
+  readonly now: () => number
   /** Closes the response; resolves once readers see the end. */
   ended(turn: ActiveTurn, end: End): Promise<void>
 }
@@ -49,6 +53,8 @@ export interface TurnStart {
   readonly asked?: Turn['asked']
   readonly answers?: Readonly<Record<string, Answer>> | undefined
   readonly payment?: Payment | undefined
+  /** What earlier responses of the turn have paid, by charge. */
+  readonly paid?: Paid | undefined
   readonly limits: Pick<CoreLimits, 'turnTimeoutMs' | 'outputBytes'>
   /** Counts the output as it grows. */
   readonly held: Holding

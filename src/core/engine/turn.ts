@@ -11,6 +11,7 @@ import { Output } from '../reading/output.ts'
 import type { Principal } from '../ports/access.ts'
 import type { HttpClient } from '../ports/http.ts'
 import type { TurnKeeper } from '../ports/keeper.ts'
+import type { Charged, ChargeRequest, FreeQuota, Payments } from '../ports/payments.ts'
 import type { AgentPort, AskOptions, ClientMethods, QuestionDraft, Questions, Said, Turn } from '../ports/agent.ts'
 import type { Span, Trace } from '../ports/trace.ts'
 import type { TurnStore } from '../ports/turn-store.ts'
@@ -21,6 +22,8 @@ import type { TurnHost, TurnStart } from './turn-parts.ts'
 import { isReason, restOf, toDraft } from './unsaid.ts'
 import { usageAttributes } from '../basics/work.ts'
 import { weigh } from '../basics/weight.ts'
+import { Bill } from './bill.ts'
+import { priced, wantsPayment } from './priced.ts'
 
 /** The pump yields to the event loop after this many events or milliseconds, so that a cancel always gets through. */
 const SLICE_EVENTS = 256
@@ -76,6 +79,7 @@ export class ActiveTurn implements Turn, Asker {
   #iterator: AsyncIterator<Said> | undefined
   #finish: () => void = () => undefined
   #agent = ''
+  #bill: Bill | undefined
   /** Why the turn was cancelled. */
   #stopped: UampError | undefined
   /** Tool results that came between two responses: they belong to the second one's output. */
@@ -156,11 +160,43 @@ export class ActiveTurn implements Turn, Asker {
     return this.#stamp
   }
 
+  /** What the turn costs. Undefined: it has charged nothing, or this server takes no payments. */
+  get bill(): Bill | undefined {
+    return this.#bill
+  }
+
+  get hasSpoken(): boolean {
+    return this.output.size > 0 || this.#before.length > 0
+  }
+
   ask<Q extends keyof Questions>(type: Q, question: QuestionDraft<Q>, options?: AskOptions): Promise<Questions[Q]> {
-    const answer = this.questions.ask(type, question, options)
-    // A stopped agent may never await this promise: its rejection must not count as unhandled.
-    answer.catch(() => undefined)
-    return answer
+    return watched(type === 'payment.required' ? this.#askToPay(question, options) : this.questions.ask(type, question, options))
+  }
+
+  async #askToPay<Q extends keyof Questions>(question: QuestionDraft<Q>, options?: AskOptions): Promise<Questions[Q]> {
+    const { payments } = this.#host
+    const asked = question as QuestionDraft<'payment.required'>
+    if (payments && !options?.relay) return (await this.#openBill(payments).ask(asked, options)) as Questions[Q]
+    const brought = this.questions.payment
+    // A token of this server is money here, and must not reach others.
+    const anew = payments !== undefined && brought !== undefined && (await payments.isOwn(brought))
+    return (await this.questions.ask('payment.required', asked, anew ? { ...options, anew } : options)) as Questions[Q]
+  }
+
+  charge(request: ChargeRequest): Promise<Charged> {
+    const { payments } = this.#host
+    if (!payments) return Promise.reject(new UampError('not_supported', 'This server takes no payments'))
+    return watched(this.#openBill(payments).charge(request))
+  }
+
+  /** Takes a call that is free for whoever asks. */
+  takeFree(free: FreeQuota): Promise<boolean> {
+    const { payments } = this.#host
+    return payments ? this.#openBill(payments).takeFree(free) : Promise.resolve(false)
+  }
+
+  #openBill(payments: Payments): Bill {
+    return (this.#bill ??= new Bill(this, { payments, agent: this.#agent, now: this.#host.now, paid: this.#start.paid }))
   }
 
   answer(event: ClientEvent): boolean {
@@ -182,9 +218,7 @@ export class ActiveTurn implements Turn, Asker {
     this.#begin()
     let end: End
     try {
-      const iterator = checkGenerator(agent.run(this))[Symbol.asyncIterator]()
-      this.#iterator = iterator
-      end = await (this.#span ? this.#span.run(() => this.#pump(iterator)) : this.#pump(iterator))
+      end = await this.#runOnce(agent.price ? priced(agent, agent.price) : agent)
     } catch (thrown) {
       if (this.parked) await this.parked
       // If the pump threw, and not the agent, the generator still has to run its `finally`.
@@ -193,6 +227,19 @@ export class ActiveTurn implements Turn, Asker {
     }
     // `#stop` closes a cancelled response.
     if (!this.#stopped) await this.#close(end)
+  }
+
+  async #runOnce(agent: AgentPort): Promise<End> {
+    const iterator = checkGenerator(agent.run(this))[Symbol.asyncIterator]()
+    this.#iterator = iterator
+    try {
+      return await (this.#span ? this.#span.run(() => this.#pump(iterator)) : this.#pump(iterator))
+    } catch (thrown) {
+      const asked = this.#stopped || this.hasSpoken ? undefined : wantsPayment(thrown)
+      if (!asked) throw thrown
+      await this.charge(asked)
+      return this.#runOnce(agent)
+    }
   }
 
   #begin(): void {
@@ -397,4 +444,10 @@ export class ActiveTurn implements Turn, Asker {
     this.#span?.end(end.kind === 'failed' ? end.error.code : end.kind === 'cancelled' ? 'cancelled' : undefined)
     if (!waiting) this.#finish()
   }
+}
+
+/** A stopped agent may never await this promise: its rejection must not count as unhandled. */
+function watched<T>(answer: Promise<T>): Promise<T> {
+  answer.catch(() => undefined)
+  return answer
 }

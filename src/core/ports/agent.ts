@@ -7,6 +7,7 @@ import type { Principal } from './access.ts'
 import type { HttpClient } from './http.ts'
 import type { Identity } from './identity.ts'
 import type { ModelTable } from './models.ts'
+import type { AgentPrice, Charged, ChargeRequest } from './payments.ts'
 import type { Tool } from './skill.ts'
 import type { Trace } from './trace.ts'
 import type { Transport } from './transport.ts'
@@ -31,6 +32,8 @@ export interface AgentPort {
   /** A server calls it before it offers the agent. Throws if the agent cannot answer at all, because a key is missing. */
   prepare?(server: ServerFacts): void
   run(turn: Turn): AsyncIterable<Said>
+  /** What a response costs. Default: nothing. */
+  readonly price?: AgentPrice | undefined
   /** The protocols that it is offered through, by the names of their transports. Default: all. Its own routes are not among them. */
   readonly protocols?: readonly string[]
   /** Routes of its own, mounted before the built-in ones. Each transport is mounted once, when it is first seen. */
@@ -81,8 +84,13 @@ export interface AskOptions {
   /** Names the answer, so that a turn that is run again finds it. Default: the kind of question and its number in the turn. */
   readonly key?: string
   readonly timeoutMs?: number
-  /** Ignore a tool result that the conversation already holds: the agent has seen it, and calls again. */
+  /**
+   * Ignore what is there already: a tool result that the conversation holds, because the agent has seen it and calls again; or a payment
+   * that the client sent in advance.
+   */
   readonly anew?: boolean
+  /** The payment is for somebody else: it is handed to the agent as it is, and nothing is taken for it here. */
+  readonly relay?: boolean
 }
 
 /** Methods of the client's own protocol, for agents that know it: the terminals of an editor. They end with the response. */
@@ -137,4 +145,9 @@ export interface Turn {
    * stored under `key`. So code before an `ask` may run twice.
    */
   ask<Q extends keyof Questions>(type: Q, question: QuestionDraft<Q>, options?: AskOptions): Promise<Questions[Q]>
+  /**
+   * Charges whoever asks. What they have paid before is used first; if it is not enough, they are asked as by `ask`. Rejects with
+   * `payment_required` if nobody pays. The money moves when the response ends, and not if it fails.
+   */
+  charge(request: ChargeRequest): Promise<Charged>
 }

@@ -14,7 +14,7 @@ export interface Keys {
 }
 
 /** What a signature is for. Each purpose has keys of its own, so that a signature can never pass for one of another kind. */
-export type Purpose = 'tokens' | 'responses' | 'cards' | 'envelopes'
+export type Purpose = 'tokens' | 'responses' | 'cards' | 'envelopes' | 'payments'
 
 /** Signs in the name of this server. Private keys never leave it. */
 export interface Signer {

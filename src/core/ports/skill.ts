@@ -37,11 +37,25 @@ export interface Tool {
    * false, only the agent calls it.
    */
   readonly direct?: boolean
-  /** The price of a call, for the code that settles payments. */
-  readonly price?: { readonly amount: string; readonly currency: string }
+  /** What a call costs. Whoever asks the agent pays for it before it runs, and not if it fails. */
+  readonly price?: ToolPrice
   /** Returns a text, any JSON value, or a `ToolOutput`. The agent is told what it throws. */
   run(args: Readonly<Record<string, unknown>>, context: ToolContext): unknown
 }
+
+/** A fixed price, or functions: `lock` says what is set aside before the tool runs, `settle` what it cost in the end. */
+export type ToolPrice = {
+  /** Default: `USD`. */
+  readonly currency?: string
+  /** Shown to whoever pays. */
+  readonly reason?: string
+} & (
+  | { readonly amount: string }
+  | {
+      lock(args: Readonly<Record<string, unknown>>): string | Promise<string>
+      settle?(result: string, args: Readonly<Record<string, unknown>>): string | Promise<string>
+    }
+)
 
 /** A tool's answer with media or data beside the text. */
 export interface ToolOutput {

@@ -7,6 +7,7 @@ import { Channel } from '../agent-kit/channel.ts'
 import type { Turn } from '../ports/agent.ts'
 import type { Tool } from '../ports/skill.ts'
 import { TimeLimits } from './time-limits.ts'
+import { paidTool } from './tool-price.ts'
 import { askApproval, failed, prepare, runTool, type Prepared } from './tool-call.ts'
 
 /** Most calls in one turn, tools that run at the same time, and the time of each. */
@@ -87,7 +88,7 @@ export function toolRunner(
       if (todo.kind === 'client') return await askClient(turn, call, { timeoutMs, anew: fromModel })
       const { prepared } = todo
       if (prepared.approval) await askApproval(turn, call)
-      return await runTool(turn, prepared, { time, resultLength, progress })
+      return await paidTool(turn, prepared, () => runTool(turn, prepared, { time, resultLength, progress }))
     } catch (thrown) {
       turn.signal.throwIfAborted()
       return failed(call, thrown, { length: resultLength, redact: turn.redact })
@@ -111,7 +112,8 @@ export function toolRunner(
       await emit({ type: 'response.delta', delta: { type: 'tool_result', tool_result: result } })
     }
     const plans = await Promise.all(open)
-    const asks = (todo: Plan): boolean => todo.kind === 'client' || (todo.kind === 'here' && todo.prepared.approval)
+    const asks = (todo: Plan): boolean =>
+      todo.kind === 'client' || (todo.kind === 'here' && (todo.prepared.approval || todo.prepared.tool.price !== undefined))
     const here = inParallel(
       plans.filter((todo) => !asks(todo)),
       one,

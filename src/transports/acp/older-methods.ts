@@ -191,6 +191,7 @@ async function callTool({ host, caller, agent, signal }: OlderContext, params: u
     redact: (text) => secrets.text(text),
     store: host.gateway.storeOf(agent.name, principal),
     ask: () => Promise.reject(new UampError('approval_unavailable', 'There is nobody to ask')),
+    charge: () => Promise.reject(new UampError('payment_required', 'This call cannot be paid for: have the agent make it')),
   }
   const running = toolRunner(turn, { tools: [tool] })([{ id, name, arguments: JSON.stringify(args ?? {}) }])
   let step = await running.next()

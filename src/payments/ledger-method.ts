@@ -1,0 +1,183 @@
+import { formatAmount, parseAmount } from '../core/basics/money.ts'
+import type { Asked, Authorisation, Refusal, Settlement } from '../core/ports/payments.ts'
+import type { Payment } from '../protocol/payment.ts'
+import { accountOf, type Account, type Accounts } from './accounts.ts'
+import type { PaymentMethod } from './method.ts'
+import type { Spending } from './spending.ts'
+import type { PayToken, Tokens } from './tokens.ts'
+
+export interface LedgerMethodOptions {
+  readonly accounts: Accounts
+  readonly tokens: Tokens
+  readonly spending: Spending
+  readonly now: () => number
+  readonly newId: () => string
+}
+
+const NOT_OURS: Refusal = { refused: 'token_invalid', message: 'The payment token is not one of this server' }
+
+/** Pays with a token of this server's ledger. */
+export class TokenMethod implements PaymentMethod {
+  readonly #options: LedgerMethodOptions
+
+  constructor(options: LedgerMethodOptions) {
+    this.#options = options
+  }
+
+  offer(): { schemes: [{ scheme: string; network: string }] } {
+    return { schemes: [{ scheme: 'token', network: 'uamp' }] }
+  }
+
+  takes({ scheme, token }: Payment): boolean {
+    return scheme === 'token' || token !== undefined
+  }
+
+  authorise(asked: Asked, { token: text = '', amount }: Payment): Promise<Authorisation | Refusal> | Authorisation | Refusal {
+    const { tokens, accounts } = this.#options
+    const { tenant } = asked.principal
+    const seen = tokens.seen(tenant, text)
+    const seller = accountOf.agent(asked.agent, asked.currency)
+    if (seen && accounts.known(tenant, seller)) return this.#lock(asked, seen, amount)
+    return this.#look(asked, text, amount)
+  }
+
+  async #look(asked: Asked, text: string, offered: string | undefined): Promise<Authorisation | Refusal> {
+    const { tokens, accounts, spending } = this.#options
+    const { tenant } = asked.principal
+    await accounts.get(tenant, accountOf.agent(asked.agent, asked.currency))
+    await spending.load(asked)
+    const found = await tokens.verify(tenant, text)
+    return found ? this.#lock(asked, found, offered) : NOT_OURS
+  }
+
+  #lock(
+    asked: Asked,
+    { token, account }: { readonly token: PayToken; readonly account: Account },
+    offered: string | undefined,
+  ): Authorisation | Refusal {
+    const refusal = this.#refusal(asked, token) ?? tooLittle(asked, offered)
+    return refusal ?? lockOf(asked, account, { ...this.#options, scheme: 'token', expiresAt: token.expiresAt })
+  }
+
+  #refusal({ agent, currency }: Asked, token: PayToken): Refusal | undefined {
+    if (token.expiresAt <= this.#options.now()) return { refused: 'token_expired', message: 'The payment token has expired' }
+    if (token.endedAt !== undefined) return { refused: 'token_invalid', message: 'The payment token was revoked' }
+    if (!token.agents.includes('*') && !token.agents.includes(agent)) {
+      return { refused: 'token_invalid', message: `The payment token is for other agents than "${agent}"` }
+    }
+    if (token.currency === currency) return undefined
+    return { refused: 'token_invalid', message: `The payment token holds ${token.currency}, and the price is in ${currency}` }
+  }
+}
+
+/** A payment may say how much it is at most; one that says too little is not what was asked for. */
+function tooLittle({ amount, currency }: Asked, offered: string | undefined): Refusal | undefined {
+  const given = offered === undefined ? amount : parseAmount(offered)
+  if (given !== undefined && given >= amount) return undefined
+  const wanted = `${formatAmount(amount)} ${currency}`
+  if (given === undefined) return { refused: 'payment_failed', message: `The amount must be a text such as "0.05"; ${wanted} are needed` }
+  return { refused: 'insufficient_balance', message: `${wanted} are needed, and the payment offers ${formatAmount(given)}` }
+}
+
+/** Pays from the account of whoever asks. */
+export class AccountMethod {
+  readonly #options: LedgerMethodOptions
+
+  constructor(options: LedgerMethodOptions) {
+    this.#options = options
+  }
+
+  /** Undefined: they have no account. */
+  async authorise(asked: Asked): Promise<Authorisation | Refusal | undefined> {
+    const { principal, agent, currency } = asked
+    if (principal.id === 'anonymous') return undefined
+    const { accounts, spending } = this.#options
+    const account = await accounts.get(principal.tenant, accountOf.principal(principal.id, currency))
+    if (!account.isUsed) return undefined
+    await accounts.get(principal.tenant, accountOf.agent(agent, currency))
+    await spending.load(asked)
+    return lockOf(asked, account, { ...this.#options, scheme: 'account', expiresAt: undefined })
+  }
+}
+
+interface LockOptions extends LedgerMethodOptions {
+  readonly scheme: string
+  readonly expiresAt: number | undefined
+}
+
+function lockOf(asked: Asked, account: Account, options: LockOptions): Authorisation | Refusal {
+  const { amount, currency } = asked
+  const over = options.spending.refusal(asked)
+  if (over) return over
+  if (account.lock(amount)) {
+    options.spending.lock(asked, amount)
+    return new Lock(asked, account, options)
+  }
+  const [wanted, there] = [formatAmount(amount), formatAmount(account.available)]
+  const message = `${wanted} ${currency} are needed, and ${there} are there`
+  return { refused: 'insufficient_balance', message, balance: account.available }
+}
+
+/** Money of one account that is set aside for a turn. A crash gives it back: nothing is taken before it is settled. */
+class Lock implements Authorisation {
+  readonly id: string
+  readonly scheme: string
+  readonly currency: string
+  readonly expiresAt: number | undefined
+  readonly #asked: Asked
+  readonly #account: Account
+  readonly #options: LockOptions
+  #locked: bigint
+
+  constructor(asked: Asked, account: Account, options: LockOptions) {
+    this.id = `pay_${options.newId()}`
+    this.scheme = options.scheme
+    this.currency = asked.currency
+    this.expiresAt = options.expiresAt
+    this.#asked = asked
+    this.#account = account
+    this.#options = options
+    this.#locked = asked.amount
+  }
+
+  get locked(): bigint {
+    return this.#locked
+  }
+
+  get balance(): bigint {
+    return this.#account.available
+  }
+
+  extend(amount: bigint): boolean {
+    const { spending, now } = this.#options
+    if (this.expiresAt !== undefined && this.expiresAt <= now()) return false
+    if (spending.refusal({ ...this.#asked, amount }) || !this.#account.lock(amount)) return false
+    spending.lock(this.#asked, amount)
+    this.#locked += amount
+    return true
+  }
+
+  settle(amount: bigint): Settlement {
+    const { accounts, spending, now } = this.#options
+    const { principal, agent, session, response, question, currency } = this.#asked
+    this.#account.unlock(this.#locked)
+    const spent = spending.settle(this.#asked, { locked: this.#locked, amount })
+    this.#locked = 0n
+    if (amount === 0n) return { operations: [], done: () => undefined }
+    const moved = accounts.prepare(principal.tenant, {
+      id: this.id,
+      kind: 'payment',
+      from: this.#account.id,
+      to: accountOf.agent(agent, currency),
+      amount: `${amount}`,
+      currency,
+      at: now(),
+      principal: principal.id,
+      agent,
+      session,
+      response,
+      question,
+    })
+    return { operations: [...moved.operations, ...spent], done: (failure) => moved.done(failure) }
+  }
+}

@@ -1,0 +1,11 @@
+import type { Asked, Authorisation, Offer, Refusal } from '../core/ports/payments.ts'
+import type { Payment } from '../protocol/payment.ts'
+
+/** One way to pay. */
+export interface PaymentMethod {
+  /** What a client is told of it. No schemes: this amount cannot be paid in this way. */
+  offer(asked: Asked): Offer
+  /** True if a payment is of this kind. It may still be worthless. */
+  takes(payment: Payment): boolean
+  authorise(asked: Asked, payment: Payment): Promise<Authorisation | Refusal> | Authorisation | Refusal
+}

@@ -1,0 +1,29 @@
+import { isCurrency, parseAmount } from '../core/basics/money.ts'
+import type { Payments } from '../core/ports/payments.ts'
+import { UampError } from '../protocol/errors.ts'
+
+/** How this server is paid. Without any, callers pay with tokens of its own ledger, and from accounts that its operator filled. */
+export interface PaymentSettings {
+  /** The most that a principal may spend in a day, by currency: `{ USD: '20' }`. Default: no bound. */
+  readonly perDay?: Readonly<Record<string, string>> | undefined
+}
+
+export function isPayments(given: Payments | PaymentSettings): given is Payments {
+  return 'authorise' in given
+}
+
+/** Amounts by currency, as the ledger counts them. Throws where one is none. */
+export function amountsIn(given: Readonly<Record<string, string>>, what: string): Record<string, bigint> {
+  return Object.fromEntries(
+    Object.entries(given).map(([currency, text]) => {
+      const amount = parseAmount(text)
+      if (amount === undefined || !isCurrency(currency)) {
+        throw new UampError(
+          'invalid_request',
+          `${what} has amounts by currency, such as { USD: '20' }, but not ${currency}: ${JSON.stringify(text)}`,
+        )
+      }
+      return [currency, amount]
+    }),
+  )
+}

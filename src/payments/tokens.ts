@@ -1,0 +1,271 @@
+import { signJwt } from '../auth/mint.ts'
+import { OwnKeys } from '../auth/verify/own-keys.ts'
+import { hasSignature, parseToken } from '../auth/verify/token.ts'
+import { formatAmount } from '../core/basics/money.ts'
+import { storeKey } from '../core/basics/store-key.ts'
+import type { Clocks } from '../core/basics/time.ts'
+import type { Signer } from '../core/ports/keys.ts'
+import type { Operation, Page, PageRequest, Store } from '../core/ports/store.ts'
+import { UampError } from '../protocol/errors.ts'
+import type { Json } from '../protocol/json.ts'
+import type { Account, Accounts, Movement } from './accounts.ts'
+import { accountOf } from './accounts.ts'
+
+/** The `typ` of a token that pays. */
+const TYP = 'payment+jwt'
+/** How many tokens are remembered after they were verified. */
+const MOST = 10_000
+/** A token that is older than this is verified again, so that it ends with a key that was withdrawn. */
+const AGE_MS = 5 * 60_000
+/** How long an ended token can still be looked at. */
+const KEPT_MS = 30 * 86_400_000
+/** Every record that ends by itself, by the time of its end. */
+export const EXPIRY = 'money-expiry'
+
+/** A token as the ledger knows it. The signed text itself is not kept. */
+export interface PayToken {
+  readonly id: string
+  readonly tenant: string
+  /** The principal that it was made for. */
+  readonly owner: string
+  /** The agents that it pays. `*`: all. */
+  readonly agents: readonly string[]
+  readonly currency: string
+  readonly createdAt: number
+  readonly expiresAt: number
+  /** How often its money has been handed on, and how often it may be. */
+  readonly depth: number
+  readonly maxDepth: number
+  /** The account that gets back what is left. */
+  readonly source: string
+  /** The token that it was split off from. */
+  readonly parent?: string | undefined
+  /** Nothing can be paid with it any more. */
+  readonly endedAt?: number | undefined
+}
+
+export interface TokenRequest {
+  readonly tenant: string
+  readonly owner: string
+  readonly agents: readonly string[]
+  readonly amount: bigint
+  readonly currency: string
+  readonly ttlMs: number
+  readonly maxDepth: number
+  /** The account that the money comes from. */
+  readonly source: string
+}
+
+interface TokensOptions extends Clocks {
+  readonly store: Store
+  readonly accounts: Accounts
+  readonly signer: Pick<Signer, 'key' | 'publicJwks'>
+  readonly newId: () => string
+  /** The server's own address, which is the issuer. */
+  readonly ownUrl: () => string | undefined
+}
+
+/** Tokens that carry money: each has an account in the ledger, and its text proves that somebody may spend from it. */
+export class Tokens {
+  readonly #options: TokensOptions
+  readonly #keys: OwnKeys
+  /** Verified texts, the least recently used first. */
+  readonly #verified = new Map<string, { readonly tenant: string; readonly id: string; readonly until: number }>()
+  readonly #known = new Map<string, PayToken>()
+
+  constructor(options: TokensOptions) {
+    this.#options = options
+    this.#keys = new OwnKeys({ signer: options.signer, monotonic: options.monotonic, purpose: 'payments' })
+  }
+
+  /** The token that a text is, without waiting, if it was seen before and both are in memory. */
+  seen(tenant: string, text: string): { readonly token: PayToken; readonly account: Account } | undefined {
+    const found = this.#verified.get(text)
+    if (found?.tenant !== tenant || found.until < this.#options.monotonic()) return undefined
+    const token = this.#known.get(tokenKey(tenant, found.id))
+    const account = token && this.#options.accounts.known(tenant, accountOf.token(token.id))
+    return account && { token, account }
+  }
+
+  /** True if a text has the form of a token of this ledger: it is then kept from others, whether or not it is valid. */
+  isOurs(text: string): boolean {
+    const parsed = parseToken(text)
+    return !('denied' in parsed) && parsed.typ === TYP
+  }
+
+  /** Undefined: it is not a token of this ledger. */
+  async verify(tenant: string, text: string): Promise<{ readonly token: PayToken; readonly account: Account } | undefined> {
+    const seen = this.seen(tenant, text)
+    if (seen) return seen
+    const parsed = parseToken(text)
+    if ('denied' in parsed || parsed.typ !== TYP || parsed.alg !== 'RS256') return undefined
+    const key = await this.#keys.find(parsed.kid, parsed.alg)
+    if (typeof key === 'string' || !(await hasSignature(parsed, key))) return undefined
+    const { jti } = parsed.claims
+    const token = typeof jti === 'string' ? await this.get(tenant, jti) : undefined
+    if (!token) return undefined
+    const account = await this.#options.accounts.get(tenant, accountOf.token(token.id))
+    this.#verified.delete(text)
+    this.#verified.set(text, { tenant, id: token.id, until: this.#options.monotonic() + AGE_MS })
+    shrink(this.#verified)
+    return { token, account }
+  }
+
+  async get(tenant: string, id: string): Promise<PayToken | undefined> {
+    const key = tokenKey(tenant, id)
+    const known = this.#known.get(key)
+    if (known) return known
+    const token = (await this.#options.store.get(key))?.value as unknown as PayToken | undefined
+    if (token) this.#remember(token)
+    return token
+  }
+
+  list(tenant: string, owner: string, page: PageRequest): Promise<Page<PayToken>> {
+    return this.#options.store
+      .list(ownedBy(tenant, owner), { ...page, descending: true })
+      .then(({ items, next }) => ({ items: items.map(({ value }) => value as unknown as PayToken), next }))
+  }
+
+  /** Makes a token, and moves money to it. Throws `payment_required` if its source has not enough. */
+  issue(request: TokenRequest): Promise<{ readonly token: PayToken; readonly text: string }> {
+    return this.#make(request, { kind: 'issue', depth: 0 })
+  }
+
+  /** Splits money off a token, for somebody else to spend. */
+  async delegate(
+    parent: PayToken,
+    { agents, amount, expiresAt }: { readonly agents: readonly string[]; readonly amount: bigint; readonly expiresAt?: number | undefined },
+  ): Promise<{ readonly token: PayToken; readonly text: string }> {
+    if (parent.depth >= parent.maxDepth) {
+      throw new UampError('forbidden', `The token may be handed on ${parent.maxDepth} times, and has been`, {
+        details: { max_depth: parent.maxDepth, reason: 'max_depth' },
+      })
+    }
+    const until = Math.min(expiresAt ?? parent.expiresAt, parent.expiresAt)
+    const { tenant, owner, currency, maxDepth } = parent
+    const ttlMs = until - this.#options.now()
+    const source = accountOf.token(parent.id)
+    return this.#make(
+      { tenant, owner, agents, amount, currency, ttlMs, maxDepth, source },
+      { kind: 'delegate', depth: parent.depth + 1, parent: parent.id },
+    )
+  }
+
+  async #make(
+    request: TokenRequest,
+    { kind, ...above }: { readonly kind: 'issue' | 'delegate'; readonly depth: number; readonly parent?: string },
+  ): Promise<{ readonly token: PayToken; readonly text: string }> {
+    const { newId, now, ownUrl, signer } = this.#options
+    const { tenant, owner, agents, amount, currency, ttlMs, maxDepth, source } = request
+    if (ttlMs <= 0) throw new UampError('invalid_request', 'The token would have ended already')
+    const at = now()
+    const token: PayToken = {
+      id: `ptok_${newId()}`,
+      tenant,
+      owner,
+      agents,
+      currency,
+      createdAt: at,
+      expiresAt: at + ttlMs,
+      maxDepth,
+      source,
+      ...above,
+    }
+    const claims = {
+      iss: ownUrl() ?? 'urn:uamp:ledger',
+      sub: owner,
+      aud: agents,
+      iat: Math.floor(at / 1000),
+      exp: Math.floor(token.expiresAt / 1000),
+      jti: token.id,
+      payment: { balance: formatAmount(amount), scheme: 'token', currency },
+      max_depth: maxDepth - token.depth,
+    }
+    const text = await signJwt(signer as Signer, { purpose: 'payments', typ: TYP, claims })
+    await this.#fund(token, { amount, kind, from: source }, [this.#set(token)])
+    this.#remember(token)
+    return { token, text }
+  }
+
+  /** Adds money to a token. */
+  topUp(token: PayToken, amount: bigint, from: string): Promise<void> {
+    if (token.endedAt !== undefined) throw new UampError('conflict', 'The token has ended')
+    return this.#fund(token, { amount, kind: 'topup', from })
+  }
+
+  async #fund(
+    { id, tenant, currency, owner }: PayToken,
+    { amount, kind, from }: Pick<Movement, 'kind' | 'from'> & { readonly amount: bigint },
+    beside: readonly Operation[] = [],
+  ): Promise<void> {
+    const { accounts, newId, now } = this.#options
+    const source = await accounts.get(tenant, from)
+    await accounts.get(tenant, accountOf.token(id))
+    if (!from.startsWith('outside:') && source.available < amount) {
+      const [wanted, there] = [formatAmount(amount), formatAmount(source.available)]
+      throw new UampError('payment_required', `There are ${there} ${currency}, but ${wanted} are needed`, {
+        details: { balance_required: wanted, balance_current: there, currency },
+      })
+    }
+    const move = { id: `move_${newId()}`, kind, from, to: accountOf.token(id), amount: `${amount}`, currency, at: now(), principal: owner }
+    await accounts.commit([accounts.prepare(tenant, move)], beside)
+  }
+
+  /** Ends a token. What is left goes back to where it came from; money that is locked follows when its lock ends. */
+  async end(token: PayToken): Promise<void> {
+    const { accounts, newId, now, store } = this.#options
+    const { tenant, id, currency, owner } = token
+    const ended = token.endedAt === undefined ? { ...token, endedAt: now() } : token
+    this.#remember(ended)
+    const account = await accounts.get(tenant, accountOf.token(id))
+    const to = await this.#openSource(token)
+    await accounts.get(tenant, to)
+    const left = account.available
+    const set = this.#set(ended, account.locked > 0n)
+    if (left <= 0n) return store.batch([set], { sync: true })
+    const move = { id: `move_${newId()}`, kind: 'return', from: accountOf.token(id), to, amount: `${left}`, currency } as const
+    await accounts.commit([accounts.prepare(tenant, { ...move, at: now(), principal: owner })], [set])
+  }
+
+  /** Where its money goes back to. The token that it was split off from may have ended itself. */
+  async #openSource({ tenant, source, parent }: PayToken): Promise<string> {
+    const above = parent === undefined ? undefined : await this.get(tenant, parent)
+    return above?.endedAt === undefined ? source : this.#openSource(above)
+  }
+
+  #set(token: PayToken, isOpen = token.endedAt === undefined): Operation {
+    const { tenant, owner, id, expiresAt } = token
+    const index = [[ownedBy(tenant, owner), id] as const]
+    const due = isOpen ? [[EXPIRY, expirySort(token.endedAt ?? expiresAt)] as const] : []
+    const options = { index: [...index, ...due], ...(!isOpen && { ttlMs: KEPT_MS }) }
+    return { op: 'set', key: tokenKey(tenant, id), value: token as unknown as Json, options }
+  }
+
+  #remember(token: PayToken): void {
+    const key = tokenKey(token.tenant, token.id)
+    this.#known.delete(key)
+    this.#known.set(key, token)
+    shrink(this.#known)
+  }
+}
+
+function shrink(map: Map<string, unknown>): void {
+  if (map.size <= MOST) return
+  for (const key of map.keys()) {
+    if (map.size <= MOST * 0.9) return
+    map.delete(key)
+  }
+}
+
+/** A time as text that sorts in order. */
+export function expirySort(time: number): string {
+  return String(Math.max(0, Math.floor(time))).padStart(15, '0')
+}
+
+export function tokenKey(tenant: string, id: string): string {
+  return storeKey(tenant, 'money-token', id)
+}
+
+function ownedBy(tenant: string, owner: string): string {
+  return storeKey(tenant, 'money-tokens', owner)
+}

@@ -107,12 +107,22 @@ export class Bill {
       await this.#cover(name, amount, { question: { requirements }, timeoutMs })
       return this.#add(name, amount, currency)
     })
+    // What an earlier response of the turn has paid is not due again.
+    const before = BigInt(this.#settledKeys[name] ?? 0)
     return {
       settle: (actual) => {
         const cost = checked(actual, currency)
-        charge.due = cost < amount ? cost : amount
+        const due = (cost < amount ? cost : amount) - before
+        charge.due = due > 0n ? due : 0n
       },
     }
+  }
+
+  /** What the running response costs so far. */
+  due(currency: string): bigint {
+    let due = 0n
+    for (const charge of this.#charges.values()) if (charge.currency === currency) due += charge.due
+    return due
   }
 
   /** As `charge`, in the agent's own words, and with the payment as its answer. */
@@ -192,9 +202,8 @@ export class Bill {
 
   /** Money that is locked and not charged yet. */
   #spare(currency: string): bigint {
-    let spare = 0n
+    let spare = -this.due(currency)
     for (const { lock } of this.#locks) if (lock.currency === currency) spare += lock.locked
-    for (const charge of this.#charges.values()) if (charge.currency === currency) spare -= charge.due
     return spare
   }
 

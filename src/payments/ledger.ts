@@ -1,3 +1,4 @@
+import { formatAmount } from '../core/basics/money.ts'
 import { timeOrderedIds, type Clocks } from '../core/basics/time.ts'
 import type { Signer } from '../core/ports/keys.ts'
 import type { Asked, Authorisation, FreeQuota, Offer, Payments, Refusal } from '../core/ports/payments.ts'
@@ -5,13 +6,13 @@ import type { Operation, Page, PageRequest, Store } from '../core/ports/store.ts
 import type { Logger } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
 import { DECLINED, type Payment } from '../protocol/payment.ts'
-import { Accounts, accountOf, movesOf, movementKey, type Movement } from './accounts.ts'
+import { Accounts, accountOf, movesOf, movementKey, refundsOf, type Movement } from './accounts.ts'
 import { checkLedger, type LedgerReport } from './check.ts'
 import { AccountMethod, TokenMethod } from './ledger-method.ts'
 import { Locks, type PayLock } from './locks.ts'
 import type { PaymentMethod } from './method.ts'
 import { Spending } from './spending.ts'
-import { EXPIRY, expirySort, Tokens, type PayToken } from './tokens.ts'
+import { EXPIRY, expirySort, tokenDue, Tokens, type PayToken } from './tokens.ts'
 
 const SWEEP_MS = 60_000
 const PAGE = 100
@@ -39,6 +40,8 @@ export class Ledger implements Payments {
   readonly #newId: () => string
   #timer: ReturnType<typeof setInterval> | undefined
   #sweeping: Promise<void> | undefined
+  /** Refunds of one payment are made one after the other. */
+  readonly #refunding = new Map<string, Promise<unknown>>()
 
   constructor(options: LedgerOptions) {
     const { store, now, methods = [], perDay } = options
@@ -48,7 +51,7 @@ export class Ledger implements Payments {
     const accounts = new Accounts(store)
     this.accounts = accounts
     this.tokens = new Tokens({ ...options, accounts, newId })
-    this.locks = new Locks({ store, accounts, now, newId })
+    this.locks = new Locks({ store, accounts, tokens: this.tokens, now, newId })
     this.#spending = new Spending({ store, now, newId, perDay })
     const parts = { accounts, tokens: this.tokens, spending: this.#spending, now, newId }
     this.#account = new AccountMethod(parts)
@@ -101,7 +104,10 @@ export class Ledger implements Payments {
   ): Promise<string> {
     const [source] = await Promise.all([this.accounts.get(tenant, from), this.accounts.get(tenant, to)])
     if (!from.startsWith('outside:') && source.available < move.amount) {
-      throw new UampError('payment_required', 'There is not enough money in this account', { details: { code: 'insufficient_balance' } })
+      const [balance_required, balance_current] = [formatAmount(move.amount), formatAmount(source.available)]
+      throw new UampError('payment_required', `The account has ${balance_current} ${move.currency}, and ${balance_required} are needed`, {
+        details: { code: 'insufficient_balance', balance_required, balance_current, currency: move.currency },
+      })
     }
     const id = `move_${this.#newId()}`
     const moved = { ...move, id, from, to, amount: `${move.amount}`, at: this.#options.now() }
@@ -109,27 +115,58 @@ export class Ledger implements Payments {
     return id
   }
 
-  /** Gives back a payment, or a part of it, to the account that it came from. */
-  async refund(tenant: string, payment: string, amount: bigint | undefined): Promise<bigint> {
-    const found = (await this.#options.store.get(movementKey(tenant, payment)))?.value as unknown as Movement | undefined
-    if (found?.kind !== 'payment') throw new UampError('not_found', `There is no payment "${payment}"`)
-    const given = await this.#refunded(tenant, found)
-    const most = BigInt(found.amount) - given
-    const back = amount ?? most
-    if (back > most || back <= 0n) throw new UampError('conflict', 'The payment is smaller than this, or was given back already')
-    const { from, to, currency, principal, agent } = found
-    await this.transfer(tenant, { kind: 'refund', from: to, to: from, amount: back, currency, principal, agent, of: payment })
-    return back
+  /** A payment that was made. */
+  async payment(tenant: string, id: string): Promise<Movement | undefined> {
+    const found = (await this.#options.store.get(movementKey(tenant, id)))?.value as unknown as Movement | undefined
+    return found?.kind === 'payment' ? found : undefined
+  }
+
+  /**
+   * Gives back a payment, or a part of it. Without an amount, all that is left of it. If the token that paid has ended, the money goes to
+   * where the rest of it went.
+   */
+  refund(tenant: string, payment: Movement, amount: bigint | undefined): Promise<{ readonly refund: string; readonly amount: bigint }> {
+    const key = movementKey(tenant, payment.id)
+    const run = (): Promise<{ readonly refund: string; readonly amount: bigint }> => this.#refund(tenant, payment, amount)
+    const done = (this.#refunding.get(key) ?? Promise.resolve()).then(run, run)
+    const quiet = done.catch(() => undefined)
+    this.#refunding.set(key, quiet)
+    void quiet.then(() => this.#refunding.get(key) === quiet && this.#refunding.delete(key))
+    return done
+  }
+
+  async #refund(tenant: string, payment: Movement, amount: bigint | undefined) {
+    const left = BigInt(payment.amount) - (await this.#refunded(tenant, payment.id))
+    const back = amount ?? left
+    if (back > left || back <= 0n) {
+      throw new UampError('conflict', `Of this payment, ${formatAmount(left)} ${payment.currency} can be given back`, {
+        details: { refundable: formatAmount(left), currency: payment.currency },
+      })
+    }
+    const { id, to: from, currency, principal, agent } = payment
+    const to = await this.#payerOf(tenant, payment)
+    return {
+      refund: await this.transfer(tenant, { kind: 'refund', from, to, amount: back, currency, principal, agent, of: id }),
+      amount: back,
+    }
   }
 
   /** What was given back of a payment so far. */
-  async #refunded(tenant: string, { id, from }: Movement): Promise<bigint> {
+  async #refunded(tenant: string, payment: string): Promise<bigint> {
     let sum = 0n
     for (let after: string | undefined; ;) {
-      const page = await this.statement(tenant, from, { limit: PAGE, ...(after !== undefined && { after }) })
-      for (const move of page.items) if (move.kind === 'refund' && move.of === id) sum += BigInt(move.amount)
+      const page = await this.#options.store.list(refundsOf(tenant, payment), { limit: PAGE, ...(after !== undefined && { after }) })
+      for (const { value } of page.items) sum += BigInt((value as unknown as Movement).amount)
       if ((after = page.next) === undefined) return sum
     }
+  }
+
+  /** A lock or a token may have ended, and be forgotten: then it is the account of the principal that it belonged to. */
+  async #payerOf(tenant: string, { from, currency, principal = '' }: Movement): Promise<string> {
+    const [kind, id] = [from.slice(0, from.indexOf(':')), from.slice(from.indexOf(':') + 1)]
+    if (kind !== 'lock' && kind !== 'token') return from
+    const token = kind === 'token' ? id : (await this.locks.get(tenant, id))?.token
+    return (token !== undefined && (await this.tokens.heir(tenant, token))) || accountOf.principal(principal, currency)
   }
 
   /** The movements of an account, the newest first. */
@@ -165,19 +202,19 @@ export class Ledger implements Payments {
 
   async #sweep(): Promise<void> {
     const until = expirySort(this.#options.now())
+    const failures: unknown[] = []
     for (let after: string | undefined; ;) {
       const page = await this.#options.store.list(EXPIRY, { limit: PAGE, ...(after !== undefined && { after }) })
+      let isOver = (after = page.next) === undefined
       for (const { value } of page.items) {
         const due = value as unknown as PayToken | PayLock
-        if (expirySort('parts' in due ? due.expiresAt : (due.endedAt ?? due.expiresAt)) > until) return
-        await ('parts' in due ? this.locks.release(due) : this.tokens.end(due))
+        isOver = expirySort('parts' in due ? due.expiresAt : tokenDue(due)) > until
+        if (isOver) break
+        // One that cannot be ended keeps none of the others from it.
+        await ('parts' in due ? this.locks.release(due) : this.tokens.end(due)).catch((error: unknown) => failures.push(error))
       }
-      if ((after = page.next) === undefined) return
+      if (isOver || after === undefined) break
     }
-  }
-
-  /** The account that pays for tokens of a principal. */
-  accountOf(principal: string, currency: string): string {
-    return accountOf.principal(principal, currency)
+    if (failures.length > 0) throw failures[0]
   }
 }

@@ -161,12 +161,16 @@ export class Ledger implements Payments {
     }
   }
 
-  /** A lock or a token may have ended, and be forgotten: then it is the account of the principal that it belonged to. */
+  /** Where the money of a payment came from. A lock or a token may have ended since. */
   async #payerOf(tenant: string, { from, currency, principal = '' }: Movement): Promise<string> {
     const [kind, id] = [from.slice(0, from.indexOf(':')), from.slice(from.indexOf(':') + 1)]
     if (kind !== 'lock' && kind !== 'token') return from
     const token = kind === 'token' ? id : (await this.locks.get(tenant, id))?.token
-    return (token !== undefined && (await this.tokens.heir(tenant, token))) || accountOf.principal(principal, currency)
+    const heir = token === undefined ? undefined : await this.tokens.heir(tenant, token)
+    if (heir !== undefined) return heir
+    // A lock names the owner of its token, but a turn whoever asked.
+    if (kind === 'lock') return accountOf.principal(principal, currency)
+    throw new UampError('conflict', 'The token that paid is forgotten, so nobody knows any more whom to give it back to')
   }
 
   /** The movements of an account, the newest first. */

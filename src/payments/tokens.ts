@@ -249,13 +249,14 @@ export class Tokens {
     const { accounts, newId, now, store } = this.#options
     const { tenant, id, currency, owner } = token
     const known = (await this.get(tenant, id)) ?? token
-    const ended = known.endedAt === undefined ? { ...known, endedAt: now() } : known
+    const { endedAt = now() } = known
+    const ended = { ...known, endedAt }
     this.#remember(ended)
     const account = await accounts.get(tenant, accountOf.token(id))
     const to = await this.#above(ended)
     await accounts.get(tenant, to)
     const left = account.available
-    const isOver = left <= 0n && !account.isBusy && ended.endedAt + AGAIN_MS <= now()
+    const isOver = left <= 0n && !account.isBusy && endedAt + AGAIN_MS <= now()
     const set = this.#set(ended, !isOver)
     if (left <= 0n) return store.batch([set], { sync: true })
     const move = { id: `move_${newId()}`, kind: 'return', from: account.id, to, amount: `${left}`, currency } as const

@@ -28,6 +28,22 @@ export interface LedgerOptions extends Clocks {
   readonly methods?: readonly PaymentMethod[] | undefined
 }
 
+type Transfer = Pick<Movement, 'kind' | 'from' | 'to' | 'currency' | 'principal' | 'agent' | 'of' | 'description'> & {
+  readonly amount: bigint
+  readonly key?: string | undefined
+}
+
+interface RefundRequest {
+  readonly amount?: bigint | undefined
+  readonly key?: string | undefined
+  readonly description?: string | undefined
+}
+
+interface Refunded {
+  readonly refund: string
+  readonly amount: bigint
+}
+
 /** This server's own ledger: accounts, tokens and locks, on the store that has the sessions. */
 export class Ledger implements Payments {
   readonly accounts: Accounts
@@ -40,8 +56,8 @@ export class Ledger implements Payments {
   readonly #newId: () => string
   #timer: ReturnType<typeof setInterval> | undefined
   #sweeping: Promise<void> | undefined
-  /** Refunds of one payment are made one after the other. */
-  readonly #refunding = new Map<string, Promise<unknown>>()
+  /** What must not be done twice at once, by its name. */
+  readonly #busy = new Map<string, Promise<unknown>>()
 
   constructor(options: LedgerOptions) {
     const { store, now, methods = [], perDay } = options
@@ -93,62 +109,72 @@ export class Ledger implements Payments {
     return this.#options.store.batch(operations, { sync: true })
   }
 
-  /** Gives an account money, or takes some of it out of the ledger. */
-  async transfer(
-    tenant: string,
-    {
-      from,
-      to,
-      ...move
-    }: Pick<Movement, 'kind' | 'from' | 'to' | 'currency' | 'principal' | 'agent' | 'of' | 'description'> & { amount: bigint },
-  ): Promise<string> {
+  /** Gives an account money, or takes some of it out of the ledger. Made again with the same `key`, it moves nothing. */
+  async transfer(tenant: string, { key, ...move }: Transfer): Promise<string> {
+    if (key === undefined) return this.#transfer(tenant, move, `move_${this.#newId()}`)
+    const id = `${move.kind}_${key}`
+    return this.#alone(movementKey(tenant, id), async () => {
+      const before = await this.#movement(tenant, id)
+      return before ? repeated(before, move) : this.#transfer(tenant, move, id)
+    })
+  }
+
+  async #transfer(tenant: string, { from, to, amount, ...move }: Transfer, id: string): Promise<string> {
     const [source] = await Promise.all([this.accounts.get(tenant, from), this.accounts.get(tenant, to)])
-    if (!from.startsWith('outside:') && source.available < move.amount) {
-      const [balance_required, balance_current] = [formatAmount(move.amount), formatAmount(source.available)]
+    if (!from.startsWith('outside:') && source.available < amount) {
+      const [balance_required, balance_current] = [formatAmount(amount), formatAmount(source.available)]
       throw new UampError('payment_required', `The account has ${balance_current} ${move.currency}, and ${balance_required} are needed`, {
         details: { code: 'insufficient_balance', balance_required, balance_current, currency: move.currency },
       })
     }
-    const id = `move_${this.#newId()}`
-    const moved = { ...move, id, from, to, amount: `${move.amount}`, at: this.#options.now() }
+    const moved = { ...move, id, from, to, amount: `${amount}`, at: this.#options.now() }
     await this.accounts.commit([this.accounts.prepare(tenant, moved)])
     return id
   }
 
+  async #movement(tenant: string, id: string): Promise<Movement | undefined> {
+    return (await this.#options.store.get(movementKey(tenant, id)))?.value as unknown as Movement | undefined
+  }
+
+  /** Runs what has one name one after the other. */
+  #alone<T>(name: string, run: () => Promise<T>): Promise<T> {
+    const done = (this.#busy.get(name) ?? Promise.resolve()).then(run, run)
+    const quiet = done.catch(() => undefined)
+    this.#busy.set(name, quiet)
+    void quiet.then(() => this.#busy.get(name) === quiet && this.#busy.delete(name))
+    return done
+  }
+
   /** A payment that was made. */
   async payment(tenant: string, id: string): Promise<Movement | undefined> {
-    const found = (await this.#options.store.get(movementKey(tenant, id)))?.value as unknown as Movement | undefined
+    const found = await this.#movement(tenant, id)
     return found?.kind === 'payment' ? found : undefined
   }
 
   /**
    * Gives back a payment, or a part of it. Without an amount, all that is left of it. If the token that paid has ended, the money goes to
-   * where the rest of it went.
+   * where the rest of it went. The same key again gives the same answer, and moves nothing.
    */
-  refund(tenant: string, payment: Movement, amount: bigint | undefined): Promise<{ readonly refund: string; readonly amount: bigint }> {
-    const key = movementKey(tenant, payment.id)
-    const run = (): Promise<{ readonly refund: string; readonly amount: bigint }> => this.#refund(tenant, payment, amount)
-    const done = (this.#refunding.get(key) ?? Promise.resolve()).then(run, run)
-    const quiet = done.catch(() => undefined)
-    this.#refunding.set(key, quiet)
-    void quiet.then(() => this.#refunding.get(key) === quiet && this.#refunding.delete(key))
-    return done
-  }
-
-  async #refund(tenant: string, payment: Movement, amount: bigint | undefined) {
-    const left = BigInt(payment.amount) - (await this.#refunded(tenant, payment.id))
-    const back = amount ?? left
-    if (back > left || back <= 0n) {
-      throw new UampError('conflict', `Of this payment, ${formatAmount(left)} ${payment.currency} can be given back`, {
-        details: { refundable: formatAmount(left), currency: payment.currency },
-      })
-    }
-    const { id, to: from, currency, principal, agent } = payment
-    const to = await this.#payerOf(tenant, payment)
-    return {
-      refund: await this.transfer(tenant, { kind: 'refund', from, to, amount: back, currency, principal, agent, of: id }),
-      amount: back,
-    }
+  refund(tenant: string, payment: Movement, { amount, key, description }: RefundRequest = {}): Promise<Refunded> {
+    return this.#alone(movementKey(tenant, payment.id), async () => {
+      const refund = key === undefined ? `move_${this.#newId()}` : `refund_${payment.id}_${key}`
+      const before = key === undefined ? undefined : await this.#movement(tenant, refund)
+      if (before) {
+        if (amount !== undefined && `${amount}` !== before.amount) throw otherKey()
+        return { refund, amount: BigInt(before.amount) }
+      }
+      const left = BigInt(payment.amount) - (await this.#refunded(tenant, payment.id))
+      const back = amount ?? left
+      if (back > left || back <= 0n) {
+        throw new UampError('conflict', `Of this payment, ${formatAmount(left)} ${payment.currency} can be given back`, {
+          details: { refundable: formatAmount(left), currency: payment.currency },
+        })
+      }
+      const { id: of, to: from, currency, principal, agent } = payment
+      const to = await this.#payerOf(tenant, payment)
+      await this.#transfer(tenant, { kind: 'refund', from, to, amount: back, currency, principal, agent, of, description }, refund)
+      return { refund, amount: back }
+    })
   }
 
   /** What was given back of a payment so far. */
@@ -221,4 +247,14 @@ export class Ledger implements Payments {
     }
     if (failures.length > 0) throw failures[0]
   }
+}
+
+/** The answer to a transfer that is made again. */
+function repeated({ id, from, to, amount }: Movement, again: Transfer): string {
+  if (from === again.from && to === again.to && amount === `${again.amount}`) return id
+  throw otherKey()
+}
+
+function otherKey(): UampError {
+  return new UampError('conflict', 'This idempotency key was used for something else')
 }

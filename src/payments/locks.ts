@@ -221,7 +221,7 @@ export class Locks {
 
 function repeated({ charged, remaining, payment }: Part, amount: bigint): Settled {
   if (BigInt(charged) === amount) return { charged: amount, remaining: BigInt(remaining), payment }
-  throw new UampError('conflict', 'This idempotency key was used for another amount')
+  throw new UampError('conflict', 'This idempotency key was used for something else')
 }
 
 function set(lock: PayLock): Operation {

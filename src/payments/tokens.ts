@@ -1,6 +1,6 @@
 import { signJwt } from '../auth/mint.ts'
 import { OwnKeys } from '../auth/verify/own-keys.ts'
-import { hasSignature, parseToken } from '../auth/verify/token.ts'
+import { hasSignature, parseToken, TOKEN_CHARS } from '../auth/verify/token.ts'
 import { formatAmount } from '../core/basics/money.ts'
 import { storeKey } from '../core/basics/store-key.ts'
 import type { Clocks } from '../core/basics/time.ts'
@@ -195,6 +195,8 @@ export class Tokens {
       max_depth: maxDepth - token.depth,
     }
     const text = await signJwt(signer as Signer, { purpose: 'payments', typ: TYP, claims })
+    // Nobody could verify it.
+    if (text.length > TOKEN_CHARS) throw new UampError('invalid_request', 'The token would be too long: name fewer agents')
     await this.#fund(token, { amount, kind, from: source }, [this.#set(token)])
     this.#remember(token)
     return { token, text }

@@ -77,12 +77,20 @@ export class Bill {
       await this.#cover(name, amount, { question: { requirements }, timeoutMs })
       return this.#add(name, amount, currency)
     })
+    // What an earlier response of the turn has paid is not due again.
+    const before = BigInt(this.#settledKeys[name] ?? 0)
     return {
       settle: (actual) => {
-        const cost = checked(actual, currency)
-        charge.due = cost < amount ? cost : amount
+        const [cost, most] = [checked(actual, currency) - before, amount - before]
+        charge.due = cost < most ? cost : most
+        if (charge.due < 0n) charge.due = 0n
       },
     }
+  }
+
+  /** What the running response costs so far. */
+  due(currency: string): bigint {
+    return [...this.#charges.values()].reduce((sum, charge) => (charge.currency === currency ? sum + charge.due : sum), 0n)
   }
 
   /** As `charge`, in the agent's own words, and with the payment as its answer. */
@@ -120,10 +128,7 @@ export class Bill {
 
   /** Money that is locked and not charged yet. */
   #spare(currency: string): bigint {
-    let spare = 0n
-    for (const lock of this.#locks) if (lock.currency === currency) spare += lock.locked
-    for (const charge of this.#charges.values()) if (charge.currency === currency) spare -= charge.due
-    return spare
+    return this.#locks.reduce((sum, lock) => (lock.currency === currency ? sum + lock.locked : sum), -this.due(currency))
   }
 
   /** Sees to it that an amount is locked. Resolves with the payment that answered the question, if one was asked. */
@@ -133,7 +138,7 @@ export class Bill {
     { question, timeoutMs }: { readonly question: Question; readonly timeoutMs?: number | undefined },
   ): Promise<Submitted | undefined> {
     const { currency } = question.requirements
-    const amount = wanted - BigInt(this.#settledKeys[name] ?? 0)
+    const amount = wanted - BigInt(this.#settledKeys[name] ?? 0) - (this.#charges.get(name)?.due ?? 0n)
     const missing = amount - this.#spare(currency)
     if (missing <= 0n) return this.#turn.questions.known(name) as Submitted | undefined
     for (const lock of this.#locks) if (lock.currency === currency && (await lock.extend(missing))) return undefined
@@ -265,8 +270,7 @@ export class Bill {
     if (this.#locks.length === 0 && this.#free.length === 0) return undefined
     const isDue = end.kind === 'done' || (this.#turn.hasSpoken && (end.kind === 'cancelled' || this.#isPayersFault(end)))
     const [locks, free] = [this.#locks, this.#free]
-    this.#locks = []
-    this.#free = []
+    ;[this.#locks, this.#free] = [[], []]
     const parts: Settlement[] = free.map((call) => call.settle(isDue ? 1n : 0n))
     const receipts: PaidPart[] = []
     const due = new Map<string, bigint>()

@@ -110,3 +110,8 @@ export function agUi<R extends Rows>(source: string, rows: R): Listed<R> {
 export function identity<R extends Rows>(source: string, rows: R): Listed<R> {
   return listed({ area: 'identity', source: sectionOf(source) }, rows)
 }
+
+/** The requirements of being paid. */
+export function paid<R extends Rows>(source: string, rows: R): Listed<R> {
+  return listed({ area: 'payment', source: sectionOf(source) }, rows)
+}

@@ -1,6 +1,6 @@
 /**
  * Amounts of money are whole numbers of 10⁻⁹ of their currency's unit, as BigInt: no sum is ever rounded. What a price and a count make
- * is computed exactly and rounded once, up, to the next whole number.
+ * is computed exactly and rounded once, up, to the next whole number: see `ratesOf`.
  */
 
 const DECIMALS = 9
@@ -30,12 +30,4 @@ export function formatAmount(amount: bigint): string {
 /** True for names of currencies: `USD`, `EUR`, `USDC`. */
 export function isCurrency(text: unknown): text is string {
   return typeof text === 'string' && CURRENCY.test(text)
-}
-
-/** `count` at `price` for every `per`, rounded up. A count that is no whole number, such as seconds, is exact to a millionth. */
-export function costOf(price: bigint, count: number, per = 1n): bigint {
-  if (!(count > 0)) return 0n
-  const millionths = BigInt(Math.ceil(Math.min(count, Number.MAX_SAFE_INTEGER / 1e6) * 1e6))
-  const divisor = 1_000_000n * per
-  return (price * millionths + divisor - 1n) / divisor
 }

@@ -35,18 +35,21 @@ export function contract(drivers: readonly Driver[]): void {
       expect(paid).toMatchObject({ end: 'done', text: ANSWER })
       if (paid.events) {
         const before = driver.name === 'AG-UI' || driver.name.startsWith('ACP') || driver.name === 'Omnia' ? [] : ['payment.required']
-        expect(paid.events.map(({ type }) => type)).toEqual([...before, 'payment.accepted', 'text', 'payment.balance'])
+        // A run is one request and its reply: nobody is there any more to hear the balance.
+        const after = driver.name === 'AG-UI' ? [] : ['payment.balance']
+        expect(paid.events.map(({ type }) => type)).toEqual([...before, 'payment.accepted', 'text', ...after])
         const [accepted, balance] = paid.events.filter(({ type }) => type === 'payment.accepted' || type === 'payment.balance')
         expect(accepted).toMatchObject({ payment_id: expect.any(String), balance_remaining: '0.95' })
-        expect(balance).toMatchObject({
-          balance: '0.95',
-          currency: 'USD',
-          low_balance_warning: false,
-          estimated_remaining: 19,
-          expires_at: expect.any(Number),
-          balance_remaining: '0.95',
-          threshold: '0.25',
-        })
+        if (driver.name !== 'AG-UI')
+          expect(balance).toMatchObject({
+            balance: '0.95',
+            currency: 'USD',
+            low_balance_warning: false,
+            estimated_remaining: 19,
+            expires_at: expect.any(Number),
+            balance_remaining: '0.95',
+            threshold: '0.25',
+          })
       }
       await have({ [token]: '0.95' })
     })

@@ -1,4 +1,4 @@
-import { Client as AcpClient, overHttp, overSocket, type Connect } from '../../../acp/wire.ts'
+import { Client as AcpClient, overHttp, overSocket, type Connect, type Heard } from '../../../acp/wire.ts'
 import { demandIn, type Client, type Driver, type Told } from '../driver.ts'
 
 /** `connect` makes a connection to the server of this URL. */
@@ -14,15 +14,23 @@ export const acp = (name: string, connect: (url: string) => Connect): Driver => 
     let from = 0
     const send = async (paying: object = {}): Promise<Told> => {
       const { result, error } = await client.say(session, prompt, paying)
+      const isEvent = (type: string) => (message: Heard) => message['method'] === '_uamp/event' && message['params'].event.type === type
+      // The balance may come after the answer.
+      if (result && client.heard.slice(from).some(isEvent('payment.accepted'))) {
+        const balance = isEvent('payment.balance')
+        await client.next((message) => client.heard.indexOf(message) >= from && balance(message))
+      }
       const heard = client.heard.slice(from)
       const text = heard
         .filter(({ method, params }) => method === 'session/update' && params.update.sessionUpdate === 'agent_message_chunk')
         .map(({ params }) => params.update.content.text as string)
         .join('')
-      const events = heard.flatMap(({ method, params }) => {
-        if (method === '_uamp/event' && params.event.type.startsWith('payment.')) return [params.event]
-        return method === 'session/update' && params.update.sessionUpdate === 'agent_message_chunk' ? [{ type: 'text' }] : []
-      })
+      const events = heard
+        .flatMap(({ method, params }) => {
+          if (method === '_uamp/event' && params.event.type.startsWith('payment.')) return [params.event]
+          return method === 'session/update' && params.update.sessionUpdate === 'agent_message_chunk' ? [{ type: 'text' }] : []
+        })
+        .filter(({ type }, index, all) => type !== 'text' || all[index - 1]?.type !== 'text')
       if (error?.code === -32402) return { text, end: 'asked', demand: demandIn(error.data.accepts), events }
       if (error) return { text, end: `error ${error.data?.code}`, events }
       return { text, end: result.stopReason === 'end_turn' ? 'done' : result.stopReason, events }

@@ -10,7 +10,13 @@ export const omnia: Driver = {
     let prompt = ''
     let told: Told
     const send = (content: string, token?: string): void =>
-      client.send({ type: 'message', session_id: client.sessionId, content, ...(token && { metadata: { payment_token: token } }) })
+      client.send({
+        type: 'message',
+        session_id: client.sessionId,
+        content,
+        ext: { events: true },
+        ...(token && { metadata: { payment_token: token } }),
+      })
     const read = async (): Promise<Told> => {
       for (;;) {
         for (; at < client.heard.length; at++) {
@@ -21,8 +27,15 @@ export const omnia: Driver = {
           }
           if (message.type === 'ext' && message['ext']?.event?.type.startsWith('payment.')) told.events?.push(message['ext'].event)
           if (message.type === 'done') {
+            told.end = message['ext']?.status === 'cancelled' ? 'cancelled' : 'done'
+            // The balance may come after the answer.
+            if (told.events?.some(({ type }) => type === 'payment.accepted')) continue
             at++
-            return { ...told, end: message['ext']?.status === 'cancelled' ? 'cancelled' : 'done' }
+            return { ...told }
+          }
+          if (told.events?.at(-1)?.type === 'payment.balance') {
+            at++
+            return { ...told }
           }
           if (message.type !== 'error') continue
           at++

@@ -16,12 +16,15 @@ export interface RemoteOptions {
   readonly headers?: Readonly<Record<string, string>>
   readonly description?: string
   readonly newId?: () => string
+  /** Pays what the agent wants. Default: whoever asks is asked to pay it. */
+  readonly wallet?: RemoteWallet
 }
 
 export type { Timeouts } from '../core/ports/http.ts'
 import type { Span } from '../core/ports/trace.ts'
 import { pause } from '../core/basics/time.ts'
 import { refusedBy, type Explain } from '../core/http/upstream-error.ts'
+import type { RemoteWallet } from './payer.ts'
 import type { OutboundAuth, RemoteAuth } from './outbound-auth.ts'
 import type { EventBatch } from './answer-drafts.ts'
 import { upstreamEvents } from './upstream-events.ts'

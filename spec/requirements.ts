@@ -28,6 +28,7 @@ import { signing, signingTransports } from './identity/signing.ts'
 import { response, tools } from './uamp-events/response.ts'
 import { routing, transport } from './uamp-events/transport.ts'
 import { laterTransports, transportPayments, transportsApi } from './uamp-transports/uamp-transports.ts'
+import { walletRequirements } from './payments/wallet.ts'
 import { clientShapes, eventSets, serverShapes, typeShapes } from './uamp-events/shapes.ts'
 
 /**
@@ -93,6 +94,7 @@ const byId = {
   ...outbound,
   ...discovery,
   ...hostedAgents,
+  ...walletRequirements,
 }
 
 export type RequirementId = keyof typeof byId

@@ -14,7 +14,7 @@ export interface LedgerMethodOptions {
   readonly newId: () => string
 }
 
-const NOT_OURS: Refusal = { refused: 'token_invalid', message: 'The payment token is not one of this server' }
+export const NOT_OURS: Refusal = { refused: 'token_invalid', message: 'The payment token is not one of this server' }
 
 /** Pays with a token of this server's ledger. */
 export class TokenMethod implements PaymentMethod {
@@ -55,19 +55,20 @@ export class TokenMethod implements PaymentMethod {
     { token, account }: { readonly token: PayToken; readonly account: Account },
     offered: string | undefined,
   ): Authorisation | Refusal {
-    const refusal = this.#refusal(asked, token) ?? tooLittle(asked, offered)
+    const refusal = refusalOf(asked, token, this.#options.now()) ?? tooLittle(asked, offered)
     return refusal ?? lockOf(asked, account, { ...this.#options, scheme: 'token', expiresAt: token.expiresAt })
   }
+}
 
-  #refusal({ agent, currency }: Asked, token: PayToken): Refusal | undefined {
-    if (token.expiresAt <= this.#options.now()) return { refused: 'token_expired', message: 'The payment token has expired' }
-    if (token.endedAt !== undefined) return { refused: 'token_invalid', message: 'The payment token was revoked' }
-    if (!token.agents.includes('*') && !token.agents.includes(agent)) {
-      return { refused: 'token_invalid', message: `The payment token is for other agents than "${agent}"` }
-    }
-    if (token.currency === currency) return undefined
-    return { refused: 'token_invalid', message: `The payment token holds ${token.currency}, and the price is in ${currency}` }
+/** Why a token does not pay for this, whatever it holds. */
+export function refusalOf({ agent, currency }: Asked, token: PayToken, now: number): Refusal | undefined {
+  if (token.expiresAt <= now) return { refused: 'token_expired', message: 'The payment token has expired' }
+  if (token.endedAt !== undefined) return { refused: 'token_invalid', message: 'The payment token was revoked' }
+  if (!token.agents.includes('*') && !token.agents.includes(agent)) {
+    return { refused: 'token_invalid', message: `The payment token is for other agents than "${agent}"` }
   }
+  if (token.currency === currency) return undefined
+  return { refused: 'token_invalid', message: `The payment token holds ${token.currency}, and the price is in ${currency}` }
 }
 
 /** A payment may say how much it is at most; one that says too little is not what was asked for. */

@@ -1,12 +1,13 @@
 import { timeOrderedIds, type Clocks } from '../core/basics/time.ts'
 import type { Signer } from '../core/ports/keys.ts'
-import type { Asked, Authorisation, FreeQuota, Offer, Payments, Refusal } from '../core/ports/payments.ts'
+import type { Asked, Authorisation, FreeQuota, HandedOn, Offer, Payments, Refusal } from '../core/ports/payments.ts'
 import type { Operation, Page, PageRequest, Store } from '../core/ports/store.ts'
 import type { Logger } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
 import { DECLINED, type Payment } from '../protocol/payment.ts'
 import { Accounts, accountOf, movesOf, movementKey, type Movement } from './accounts.ts'
 import { checkLedger, type LedgerReport } from './check.ts'
+import { handOn } from './hand-on.ts'
 import { AccountMethod, TokenMethod } from './ledger-method.ts'
 import { Locks, type PayLock } from './locks.ts'
 import type { PaymentMethod } from './method.ts'
@@ -75,6 +76,12 @@ export class Ledger implements Payments {
     if (method) return method.authorise(asked, payment)
     const schemes = this.offer(asked).schemes.map(({ scheme }) => scheme)
     return { refused: 'token_invalid', message: `Pay by ${[...new Set(schemes)].join(' or ')}: this scheme is not accepted` }
+  }
+
+  handOn(asked: Asked, payment: Payment, agent: string): Promise<HandedOn | Refusal> {
+    const { now } = this.#options
+    const { accounts, tokens } = this
+    return handOn(asked, payment, { agent, accounts, tokens, spending: this.#spending, now, write: (operations) => this.write(operations) })
   }
 
   isOwn({ token, scheme }: Payment): boolean {

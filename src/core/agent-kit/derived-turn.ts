@@ -45,6 +45,7 @@ export function derivedTurn(turn: Turn, changes: Partial<Turn>): Turn {
     redact,
     ask: (type, question, options) => turn.ask(type, question, options),
     charge: (request) => turn.charge(request),
+    handOn: (request) => turn.handOn(request),
     ...changes,
   }
 }

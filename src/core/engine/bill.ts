@@ -1,11 +1,23 @@
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft, EventOf } from '../../protocol/events.ts'
-import { isRecord, type Slot } from '../../protocol/json.ts'
 import type { Payment } from '../../protocol/payment.ts'
-import { formatAmount, isCurrency, parseAmount } from '../basics/money.ts'
+import { isCurrency, parseAmount } from '../basics/money.ts'
 import type { Principal } from '../ports/access.ts'
-import type { AskOptions, QuestionDraft } from '../ports/agent.ts'
-import type { Asked, Authorisation, ChargeRequest, Charged, FreeQuota, Payments, Refusal, Settlement } from '../ports/payments.ts'
+import type { AskOptions } from '../ports/agent.ts'
+import type {
+  Asked,
+  Authorisation,
+  ChargeRequest,
+  Charged,
+  FreeQuota,
+  HandedOn,
+  HandOnRequest,
+  Payments,
+  Refusal,
+  Settlement,
+} from '../ports/payments.ts'
+import { Closing, giveBack, type PaidPart } from './closing.ts'
+import { accepted, demand, refused, type PaymentQuestion } from './payment-words.ts'
 import type { QuestionBook } from './questions.ts'
 import type { End } from './run.ts'
 
@@ -14,7 +26,6 @@ const TRIES = 5
 const TIMEOUT_MS = 300_000
 const USD = 'USD'
 
-type Question = QuestionDraft<'payment.required'>
 type Submitted = EventOf<'payment.submit'>
 
 /** The part of a turn that its bill uses. */
@@ -26,6 +37,8 @@ export interface Billed {
   readonly questions: QuestionBook
   /** True once the turn has said something. */
   readonly hasSpoken: boolean
+  /** Why the turn is over. Undefined: it goes on. */
+  readonly over: UampError | undefined
   emit(draft: Draft): void
 }
 
@@ -35,6 +48,24 @@ export type Paid = Readonly<Record<string, string>>
 interface Charge {
   readonly currency: string
   due: bigint
+}
+
+/** A payment that the client made in this turn. */
+interface Purse {
+  readonly payment: Payment
+  /** The most that the client offered. Undefined: as much as is needed. */
+  readonly offered: bigint | undefined
+  used: bigint
+}
+
+interface Lock {
+  readonly lock: Authorisation
+  readonly purse: Purse | undefined
+}
+
+interface Wanted {
+  readonly question: PaymentQuestion
+  readonly timeoutMs?: number | undefined
 }
 
 interface BillOptions {
@@ -50,14 +81,13 @@ export class Bill {
   readonly #turn: Billed
   readonly #options: BillOptions
   readonly #charges = new Map<string, Charge>()
-  #locks: Authorisation[] = []
+  #locks: Lock[] = []
   /** Free calls: they count if the response is due, and cost nothing. */
   #free: Authorisation[] = []
-  /** Payments that were accepted in this turn: their money may be used again when a response has settled its part. */
-  readonly #accepted: Payment[] = []
-  #settledKeys: Record<string, string>
-  #asked = 0
-  #charged = 0
+  /** The payments of this turn: what they hold may be used again when a response has settled its part. */
+  readonly #purses: Purse[] = []
+  readonly #settledKeys: Record<string, string>
+  readonly #numbers = new Map<string, number>()
   #failed = false
   /** Charges are made one after the other: two at once would both take the same money for theirs. */
   #last: Promise<unknown> = Promise.resolve()
@@ -71,25 +101,35 @@ export class Bill {
   /** Charges an amount: takes it from what was paid before, or asks for it. Rejects with `payment_required` if nobody pays. */
   async charge({ amount: text, currency = USD, reason, key, timeoutMs }: ChargeRequest): Promise<Charged> {
     const amount = checked(text, currency)
-    const name = key ?? `charge#${++this.#charged}`
+    const name = this.#named('charge', key)
     const requirements = { amount: text, currency, ...(reason !== undefined && { reason }) }
     const charge = await this.#alone(async () => {
       await this.#cover(name, amount, { question: { requirements }, timeoutMs })
       return this.#add(name, amount, currency)
     })
+    // What an earlier response of the turn has paid is not due again.
+    const before = BigInt(this.#settledKeys[name] ?? 0)
     return {
       settle: (actual) => {
         const cost = checked(actual, currency)
-        charge.due = cost < amount ? cost : amount
+        const due = (cost < amount ? cost : amount) - before
+        charge.due = due > 0n ? due : 0n
       },
     }
   }
 
+  /** What the running response costs so far. */
+  due(currency: string): bigint {
+    let due = 0n
+    for (const charge of this.#charges.values()) if (charge.currency === currency) due += charge.due
+    return due
+  }
+
   /** As `charge`, in the agent's own words, and with the payment as its answer. */
-  async ask(question: Question, { key, timeoutMs }: AskOptions = {}): Promise<Submitted> {
+  async ask(question: PaymentQuestion, { key, timeoutMs }: AskOptions = {}): Promise<Submitted> {
     const { amount: text, currency } = question.requirements
     const amount = checked(text, currency)
-    const name = key ?? `payment.required#${++this.#asked}`
+    const name = this.#named('payment.required', key)
     const answer = await this.#alone(async () => {
       const covered = await this.#cover(name, amount, { question, timeoutMs })
       this.#add(name, amount, currency)
@@ -98,11 +138,53 @@ export class Bill {
     return answer ?? { type: 'payment.submit', event_id: `pay_${this.#turn.id}_${name}`, payment: { scheme: 'account' } }
   }
 
-  /** Takes a free call. False: none is left. */
+  /** Splits money off what the client pays with, for another agent. */
+  handOn({ agent, amount: text, currency = USD }: HandOnRequest): Promise<HandedOn> {
+    const { payments } = this.#options
+    const amount = checked(text, currency)
+    const asked = this.#askedFor(this.#named('hand-on', agent), amount, currency)
+    return this.#alone(async () => {
+      const { handOn } = payments
+      if (!handOn) throw new UampError('not_supported', 'Payments of this server cannot be handed on')
+      const split = async (purse: Purse): Promise<HandedOn | Refusal> => {
+        if (!hasRoom(purse, amount)) return { refused: 'insufficient_balance', message: 'The payment was for less than this' }
+        const found = await handOn.call(payments, asked, purse.payment, agent)
+        if (!('refused' in found)) purse.used += amount
+        return found
+      }
+      for (const purse of this.#purses) {
+        const found = await split(purse)
+        if (!('refused' in found)) return found
+      }
+      const question = { requirements: { amount: text, currency, reason: `${agent} is to be paid` } }
+      const { found } = await this.#fromClient(asked, { question }, async (purse) => {
+        const given = await split(purse)
+        if (!('refused' in given)) this.#purses.push(purse)
+        return given
+      })
+      return found
+    })
+  }
+
+  /** Takes a free call, once in a turn. False: none is left. */
   async takeFree(free: FreeQuota): Promise<boolean> {
+    if (this.#free.length > 0) return true
     const taken = await this.#options.payments.takeFree(this.#askedFor('free', 0n, USD), free)
     if (taken) this.#free.push(taken)
     return taken !== undefined
+  }
+
+  /** The agent is run again in the same response: charges that it makes again are the same ones. */
+  restart(): void {
+    this.#numbers.clear()
+  }
+
+  /** Each charge has a name of its own, which is the same when the turn is run again. */
+  #named(kind: string, key?: string): string {
+    const name = key === undefined ? kind : `${kind} ${key}`
+    const number = (this.#numbers.get(name) ?? 0) + 1
+    this.#numbers.set(name, number)
+    return `${name}#${number}`
   }
 
   #alone<T>(work: () => Promise<T>): Promise<T> {
@@ -120,131 +202,98 @@ export class Bill {
 
   /** Money that is locked and not charged yet. */
   #spare(currency: string): bigint {
-    let spare = 0n
-    for (const lock of this.#locks) if (lock.currency === currency) spare += lock.locked
-    for (const charge of this.#charges.values()) if (charge.currency === currency) spare -= charge.due
+    let spare = -this.due(currency)
+    for (const { lock } of this.#locks) if (lock.currency === currency) spare += lock.locked
     return spare
   }
 
+  /** What was charged under a name already: in an earlier response, or before the agent was run again. */
+  #before(name: string): bigint {
+    return BigInt(this.#settledKeys[name] ?? 0) + (this.#charges.get(name)?.due ?? 0n)
+  }
+
   /** Sees to it that an amount is locked. Resolves with the payment that answered the question, if one was asked. */
-  async #cover(
-    name: string,
-    wanted: bigint,
-    { question, timeoutMs }: { readonly question: Question; readonly timeoutMs?: number | undefined },
-  ): Promise<Submitted | undefined> {
+  async #cover(name: string, wanted: bigint, { question, timeoutMs }: Wanted): Promise<Submitted | undefined> {
     const { currency } = question.requirements
-    const amount = wanted - BigInt(this.#settledKeys[name] ?? 0)
-    const missing = amount - this.#spare(currency)
+    const missing = wanted - this.#before(name) - this.#spare(currency)
     if (missing <= 0n) return this.#turn.questions.known(name) as Submitted | undefined
-    for (const lock of this.#locks) if (lock.currency === currency && (await lock.extend(missing))) return undefined
+    if (await this.#extend(missing, currency)) return undefined
     const asked = this.#askedFor(name, missing, currency)
     const isTopup = this.#locks.length > 0 || this.#turn.hasSpoken
     const before = this.#turn.questions.known(name) ? undefined : await this.#fromBefore(asked)
     if (before === true) return undefined
-    return this.#fromClient(asked, { question, timeoutMs, isTopup, refusal: before })
+    const { answer } = await this.#fromClient(asked, { question, timeoutMs, isTopup, refusal: before }, async (purse) => {
+      const found = await this.#options.payments.authorise(asked, purse.payment)
+      if ('refused' in found) return found
+      this.#purses.push(purse)
+      await this.#accept(found, purse)
+      return found
+    })
+    return answer
+  }
+
+  async #extend(amount: bigint, currency: string): Promise<boolean> {
+    for (const { lock, purse } of this.#locks) {
+      if (lock.currency !== currency || (purse && !hasRoom(purse, amount)) || !(await lock.extend(amount))) continue
+      if (purse) purse.used += amount
+      return true
+    }
+    return false
   }
 
   /** Tries money that needs no question: what was accepted before in this turn, and the account of whoever asks. */
   async #fromBefore(asked: Asked): Promise<true | Refusal | undefined> {
     const { payments } = this.#options
-    for (const payment of this.#accepted) {
-      const found = await payments.authorise(asked, payment)
-      if (!('refused' in found)) return this.#accept(found, undefined)
+    for (const purse of this.#purses) {
+      if (!hasRoom(purse, asked.amount)) continue
+      const found = await payments.authorise(asked, purse.payment)
+      if (!('refused' in found)) return this.#accept(found, purse)
     }
-    if (this.#turn.questions.payment || this.#accepted.length > 0) return undefined
+    if (this.#turn.questions.payment || this.#purses.length > 0) return undefined
     const found = await payments.authorise(asked, undefined)
     if (!found || 'refused' in found) return found
     return this.#accept(found, undefined)
   }
 
-  async #fromClient(
+  /** Asks the client for a payment, until `take` takes one. */
+  async #fromClient<T extends object>(
     asked: Asked,
     {
       question,
-      timeoutMs,
-      isTopup,
+      timeoutMs = TIMEOUT_MS,
+      isTopup = false,
       refusal: given,
-    }: {
-      readonly question: Question
-      readonly timeoutMs: number | undefined
-      readonly isTopup: boolean
-      readonly refusal: Refusal | undefined
-    },
-  ): Promise<Submitted> {
-    const { payments } = this.#options
+    }: Wanted & { readonly isTopup?: boolean; readonly refusal?: Refusal | undefined },
+    take: (purse: Purse) => Promise<T | Refusal>,
+  ): Promise<{ readonly found: T; readonly answer: Submitted }> {
+    const { payments, now } = this.#options
     let refusal = given
-    if (refusal) this.#refuse(asked, refusal)
+    if (refusal) this.#turn.emit(refused(asked, refusal))
     for (let turn = 1; turn <= TRIES; turn++) {
       const key = turn === 1 ? asked.question : `${asked.question}~${turn}`
-      const draft = this.#question(asked, { question, timeoutMs, isTopup, refusal })
-      const answer = await this.#turn.questions.ask('payment.required', draft, { key, timeoutMs: timeoutMs ?? TIMEOUT_MS }).catch(unpaid)
-      const found = await payments.authorise(asked, answer.payment)
-      if (!('refused' in found)) {
-        this.#accept(found, answer.payment)
-        return answer
-      }
+      const draft = demand(question, asked, { offer: payments.offer(asked), until: now() + timeoutMs, isTopup, refusal })
+      const answer = await this.#turn.questions.ask('payment.required', draft, { key, timeoutMs }).catch(unpaid)
+      const found = await take(purseOf(answer.payment))
+      if (!('refused' in found)) return { found, answer }
       refusal = found
-      this.#refuse(asked, refusal)
+      this.#turn.emit(refused(asked, refusal))
       if (refusal.canRetry === false) break
     }
     this.#failed = true
     throw new UampError('payment_required', refusal?.message ?? 'Nobody paid', { details: { reason: refusal?.refused } })
   }
 
-  #accept(lock: Authorisation, payment: Payment | undefined): true {
-    this.#locks.push(lock)
-    if (payment && !this.#accepted.includes(payment)) this.#accepted.push(payment)
-    const { id, balance, expiresAt } = lock
-    this.#turn.emit({
-      type: 'payment.accepted',
-      payment_id: id,
-      ...(balance !== undefined && { balance_remaining: formatAmount(balance) }),
-      ...(expiresAt !== undefined && { expires_at: seconds(expiresAt) }),
-    })
+  async #accept(lock: Authorisation, purse: Purse | undefined): Promise<true> {
+    // The turn may have been stopped while the payment was verified: then nobody else would end the lock.
+    const { over } = this.#turn
+    if (over) {
+      await giveBack(lock, this.#options.payments)
+      throw over
+    }
+    this.#locks.push({ lock, purse })
+    if (purse) purse.used += lock.locked
+    this.#turn.emit(accepted(lock))
     return true
-  }
-
-  #refuse({ amount }: Asked, { refused, message, balance, canRetry = true }: Refusal): void {
-    this.#turn.emit({
-      type: 'payment.error',
-      code: refused,
-      message,
-      balance_required: formatAmount(amount),
-      ...(balance !== undefined && { balance_current: formatAmount(balance) }),
-      can_retry: canRetry,
-    })
-  }
-
-  #question(
-    asked: Asked,
-    {
-      question,
-      timeoutMs = TIMEOUT_MS,
-      isTopup,
-      refusal,
-    }: {
-      readonly question: Question
-      readonly timeoutMs: number | undefined
-      readonly isTopup: boolean
-      readonly refusal: Refusal | undefined
-    },
-  ): Question {
-    const { schemes, extra: offered } = this.#options.payments.offer(asked)
-    const extra: Slot = {
-      ...offered,
-      ...(isTopup && { action: 'topup' }),
-      ...(refusal && { error: { code: refusal.refused, message: refusal.message } }),
-      ...question.extra,
-    }
-    return {
-      requirements: {
-        schemes: [...schemes],
-        expires_at: seconds(this.#options.now() + timeoutMs),
-        ...question.requirements,
-        amount: formatAmount(asked.amount),
-      },
-      ...(Object.keys(extra).length > 0 && { extra }),
-    }
   }
 
   #askedFor(question: string, amount: bigint, currency: string): Asked {
@@ -268,23 +317,41 @@ export class Bill {
     this.#locks = []
     this.#free = []
     const parts: Settlement[] = free.map((call) => call.settle(isDue ? 1n : 0n))
-    const receipts: PaidPart[] = []
-    const due = new Map<string, bigint>()
-    for (const [key, charge] of this.#charges) {
-      if (!isDue) continue
-      due.set(charge.currency, (due.get(charge.currency) ?? 0n) + charge.due)
-      this.#settledKeys[key] = `${BigInt(this.#settledKeys[key] ?? 0) + charge.due}`
-    }
+    const paid: PaidPart[] = []
+    const due = isDue ? this.#due() : new Map<string, bigint>()
     this.#charges.clear()
-    for (const lock of locks) {
+    for (const { lock, purse } of locks) {
       const left = due.get(lock.currency) ?? 0n
       const amount = left < lock.locked ? left : lock.locked
       due.set(lock.currency, left - amount)
+      if (purse) purse.used -= lock.locked - amount
       const part = lock.settle(amount)
       parts.push(part)
-      if (amount > 0n) receipts.push({ lock, amount, outside: part.outside })
+      if (amount > 0n) paid.push({ lock, amount, outside: part.outside })
     }
-    return new Closing(parts, receipts)
+    return new Closing(parts, paid)
+  }
+
+  /** Gives back what is locked for a turn that nobody goes on with. */
+  async abandon(error: UampError): Promise<void> {
+    const closing = this.close({ kind: 'failed', output: [], error: error.toBody() })
+    if (!closing) return
+    const { operations } = closing
+    const written = operations.length > 0 ? this.#options.payments.write(operations) : Promise.resolve()
+    await written.then(
+      () => closing.done(),
+      (failure: unknown) => closing.done(failure),
+    )
+  }
+
+  /** What is due by currency. It counts as paid from now on. */
+  #due(): Map<string, bigint> {
+    const due = new Map<string, bigint>()
+    for (const [key, charge] of this.#charges) {
+      due.set(charge.currency, (due.get(charge.currency) ?? 0n) + charge.due)
+      this.#settledKeys[key] = `${BigInt(this.#settledKeys[key] ?? 0) + charge.due}`
+    }
+    return due
   }
 
   #isPayersFault(end: End): boolean {
@@ -292,90 +359,14 @@ export class Bill {
   }
 }
 
-interface PaidPart {
-  readonly lock: Authorisation
-  readonly amount: bigint
-  readonly outside: Settlement['outside']
+function purseOf(payment: Payment): Purse {
+  return { payment, offered: payment.amount === undefined ? undefined : parseAmount(payment.amount), used: 0n }
 }
 
-/** The end of the payments of one response. */
-export class Closing implements Settlement {
-  readonly operations: Settlement['operations']
-  readonly #parts: readonly Settlement[]
-  readonly #paid: readonly PaidPart[]
-  readonly #receipts: Slot[] = []
-
-  constructor(parts: readonly Settlement[], paid: readonly PaidPart[]) {
-    this.#parts = parts
-    this.#paid = paid
-    this.operations = parts.flatMap(({ operations }) => operations)
-  }
-
-  done(failure?: unknown): void {
-    for (const part of this.#parts) part.done(failure)
-  }
-
-  /** Moves money that is not in this ledger. Undefined: there is none. */
-  get outside(): (() => Promise<undefined>) | undefined {
-    if (!this.#paid.some(({ outside }) => outside)) return undefined
-    return async () => {
-      for (const { outside } of this.#paid) {
-        const receipt = await outside?.()
-        if (receipt) this.#receipts.push(receipt)
-      }
-      return undefined
-    }
-  }
-
-  /** What the end of the response says about its payments; undefined if nothing was paid. */
-  get told(): Slot | undefined {
-    if (this.#paid.length === 0) return undefined
-    const payments = this.#paid.map(({ lock, amount }) => ({
-      payment_id: lock.id,
-      scheme: lock.scheme,
-      amount: formatAmount(amount),
-      currency: lock.currency,
-    }))
-    return { payments, ...(this.#receipts.length > 0 && { receipts: this.#receipts }) }
-  }
-
-  /** What is left afterwards; undefined if nobody here knows. */
-  balance(): Draft | undefined {
-    const [last] = this.#paid.filter(({ lock }) => lock.balance !== undefined).slice(-1)
-    if (!last || last.lock.balance === undefined) return undefined
-    const { balance, currency, expiresAt } = last.lock
-    const threshold = last.amount * LOW
-    return {
-      type: 'payment.balance',
-      balance: formatAmount(balance),
-      currency,
-      low_balance_warning: balance < threshold,
-      estimated_remaining: Number(balance / last.amount),
-      ...(expiresAt !== undefined && { expires_at: seconds(expiresAt) }),
-      balance_remaining: formatAmount(balance),
-      threshold: formatAmount(threshold),
-    }
-  }
+/** Who says how much they pay does not pay more than that. */
+function hasRoom({ offered, used }: Purse, amount: bigint): boolean {
+  return offered === undefined || used + amount <= offered
 }
-
-/**
- * The end of a response with what was paid for it. If money elsewhere did not move, the response has failed, and nobody gets its output
- * who has not had it.
- */
-export async function paidEnd(end: End, closing: Closing): Promise<End> {
-  try {
-    await closing.outside?.()
-  } catch (thrown) {
-    return { kind: 'failed', output: [], error: UampError.from(thrown).toBody() }
-  }
-  const { told } = closing
-  if (!told || end.kind !== 'done') return end
-  const uamp = end.extensions?.['uamp']
-  return { ...end, extensions: { ...end.extensions, uamp: { ...(isRecord(uamp) && uamp), ...told } } }
-}
-
-/** A balance is low if it is less than this many responses of the same cost. */
-const LOW = 5n
 
 function checked(text: string, currency: string): bigint {
   const amount = parseAmount(text)
@@ -388,8 +379,4 @@ function checked(text: string, currency: string): bigint {
 function unpaid(thrown: unknown): never {
   if (!(thrown instanceof UampError) || thrown.code !== 'timeout') throw thrown
   throw new UampError('payment_required', 'Nobody paid in time', { cause: thrown, details: { reason: 'timeout' } })
-}
-
-function seconds(ms: number): number {
-  return Math.floor(ms / 1000)
 }

@@ -9,19 +9,16 @@ import { isInput } from '../../protocol/gather-input.ts'
 import { PendingInputs, tidyResult } from './input.ts'
 import type { Journal } from '../durable/journal.ts'
 import type { Log } from '../log/log.ts'
-import { withSeconds } from '../reading/audio-seconds.ts'
 import { outputMessages } from '../reading/output.ts'
-import { paidEnd, type Closing } from './bill.ts'
+import { tellEnd } from './ending.ts'
 import { Parked } from './parking.ts'
 import { checkClientTools, responseConfig, withOverrides } from '../edge/asked.ts'
 import type { AgentPort } from '../ports/agent.ts'
 import type { InputEvent, Reader, ReadOptions, ResponseOptions, Sender, Session, Waiting } from '../ports/session.ts'
-import type { Operation } from '../ports/store.ts'
 import type { Answer } from './questions.ts'
 import type { TurnRecord } from '../durable/records.ts'
-import { closedRecord, continued, openedRecord, reported, resultsIn, runAgain, slotsIn, terminalEvent, turnStart } from './run.ts'
+import { continued, openedRecord, resultsIn, runAgain, slotsIn, turnStart } from './run.ts'
 import type { AskedTurn, End, RunStart } from './run.ts'
-import { signedEnd } from './signing.ts'
 import { modelCapabilities, pong, SessionFacts } from './session-facts.ts'
 import { notAwaited, notInProgress, responseInProgress, Seen, Unread } from './session-parts.ts'
 import type { SessionHost, SessionParts, SessionState } from './session-parts.ts'
@@ -355,27 +352,11 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
   async ended(turn: ActiveTurn, ended: End): Promise<void> {
     const before = this.#record as TurnRecord
     const closing = turn.bill?.close(ended)
-    const given = closing ? await paidEnd(ended, closing) : ended
-    const told = reported(this, { host: this.#host, turn, end: given, events: this.log.head + 1 - before.after })
-    const signing = signedEnd(told, { host: this.#host, turn, record: before, config: this.config })
-    const end = signing ? await signing : told
-    turn.output.usage = withSeconds(turn.output.usage, before.input, end.output)
-    const record = closedRecord(before, end, { endedAt: this.#host.now(), turn })
-    const event = terminalEvent(turn.responseId, end, turn.output.usage)
-    const { keeper } = turn
-    const sealing = {
-      commit: () => this.#writeEnd(record, (isFirst) => keeper?.closed(record, event, isFirst) ?? [], closing),
-      untold: this.#journal?.silent ?? false,
-      over: (failure: unknown) => {
-        keeper?.settled?.(failure)
-        closing?.done(failure)
-      },
-    }
-    try {
-      await this.log.seal(turn.stamp, event, sealing)
-    } catch (error) {
-      this.#host.log('error', 'The end of a response could not be stored', { session: this.id, error, ...turn.trace?.fields })
-    }
+    const given = closing ? await closing.end(ended) : ended
+    const parts = { host: this.#host, turn, end: given, before, journal: this.#journal, closing }
+    const telling = tellEnd(this, parts)
+    if (closing) telling.catch((failure: unknown) => closing.done(failure))
+    const { record, end } = await telling
     // Of one request and its reply, nobody is there any more to hear it.
     const balance = this.duplex && record.status !== 'waiting' ? closing?.balance() : undefined
     if (balance) this.log.append(turn.stamp, balance)
@@ -393,14 +374,6 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
       turn,
     })
     this.#parked.hold(this.#host.limits.parkMs, (giveUp) => this.#host.parked(this.owner, giveUp))
-  }
-
-  /** Stores the end of a response with what was paid for it, all or nothing. */
-  #writeEnd(record: TurnRecord, kept: (isFirst: boolean) => readonly Operation[], closing: Closing | undefined): Promise<void> | undefined {
-    if (!closing) return this.#journal?.end(this, record, kept)
-    const { operations } = closing
-    if (this.#journal) return this.#journal.end(this, record, (isFirst) => [...kept(isFirst), ...operations])
-    return operations.length > 0 ? this.#host.payments?.write(operations) : undefined
   }
 
   #readersChanged(): void {

@@ -67,3 +67,13 @@ export interface TurnStart {
   /** Whoever asks for the response. Default: the session's owner. */
   readonly principal?: Principal | undefined
 }
+
+/** How long a stopped agent may clean up before its response is closed without waiting for it. */
+const STOP_MS = 50
+
+/** Runs a generator's `finally`, but waits no longer than `STOP_MS` for an agent that ignores the signal. */
+export async function leave(iterator: AsyncIterator<unknown> | undefined): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise((resolve) => (timer = setTimeout(resolve, STOP_MS)))
+  await Promise.race([iterator?.return?.(), late]).finally(() => clearTimeout(timer))
+}

@@ -1,28 +1,26 @@
-import { understoodEvents, type ClientProfile } from '../../protocol/capabilities.ts'
 import { withContentId, type ContentItem, type ToolResult } from '../../protocol/content.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, Draft } from '../../protocol/events.ts'
-import type { Message } from '../../protocol/message.ts'
-import type { SessionConfig } from '../../protocol/session-config.ts'
 import { checkDraft, checkEvent, checkGenerator, drafted, plainText } from './check-draft.ts'
 import { defer } from '../basics/time.ts'
 import { Stamp } from '../log/entry.ts'
 import { Output } from '../reading/output.ts'
-import type { Principal } from '../ports/access.ts'
 import type { HttpClient } from '../ports/http.ts'
 import type { TurnKeeper } from '../ports/keeper.ts'
-import type { Charged, ChargeRequest, FreeQuota, Payments } from '../ports/payments.ts'
-import type { AgentPort, AskOptions, ClientMethods, QuestionDraft, Questions, Said, Turn } from '../ports/agent.ts'
+import type { Charged, ChargeRequest, FreeQuota, HandedOn, HandOnRequest } from '../ports/payments.ts'
+import type { AgentPort, AskOptions, QuestionDraft, Questions, Said, Turn } from '../ports/agent.ts'
 import type { Span, Trace } from '../ports/trace.ts'
-import type { TurnStore } from '../ports/turn-store.ts'
 import { withHandle } from './input.ts'
 import { QuestionBook, type Answer, type Asker } from './questions.ts'
 import { endOf, failure, responseCreated, resultsIn, type End } from './run.ts'
-import type { TurnHost, TurnStart } from './turn-parts.ts'
+import { leave, type TurnHost, type TurnStart } from './turn-parts.ts'
 import { isReason, restOf, toDraft } from './unsaid.ts'
 import { usageAttributes } from '../basics/work.ts'
 import { weigh } from '../basics/weight.ts'
-import { Bill } from './bill.ts'
+import type { Bill } from './bill.ts'
+import type { PaymentQuestion } from './payment-words.ts'
+import { TurnFacts } from './turn-facts.ts'
+import { TurnMoney, watched } from './turn-money.ts'
 import { priced, wantsPayment } from './priced.ts'
 
 /** The pump yields to the event loop after this many events or milliseconds, so that a cancel always gets through. */
@@ -34,24 +32,9 @@ const FIRST_EVENTS = 4
 const SHORT = 4096
 /** A pump gets this many slices in a row before it queues behind others. */
 const SLICES = 4
-/** How long a stopped agent may clean up before its response is closed without waiting for it. */
-const STOP_MS = 50
 
 /** A running turn: pulls the agent's generator into the log, puts its questions, and stops it. */
-export class ActiveTurn implements Turn, Asker {
-  readonly id: string
-  readonly sessionId: string
-  readonly messages: readonly Message[]
-  readonly said: readonly Message[] | undefined
-  readonly config: SessionConfig
-  readonly asked: Turn['asked']
-  readonly transport: string
-  readonly chat: string | undefined
-  readonly principal: Principal
-  readonly client: ClientProfile | undefined
-  readonly methods: ClientMethods | undefined
-  readonly silent: boolean
-  readonly handoff: string | undefined
+export class ActiveTurn extends TurnFacts implements Turn, Asker {
   /** Resolves when the turn's last response has ended. */
   readonly finished: Promise<void>
   responseId: string
@@ -79,7 +62,7 @@ export class ActiveTurn implements Turn, Asker {
   #iterator: AsyncIterator<Said> | undefined
   #finish: () => void = () => undefined
   #agent = ''
-  #bill: Bill | undefined
+  #money: TurnMoney | undefined
   /** Why the turn was cancelled. */
   #stopped: UampError | undefined
   /** Tool results that came between two responses: they belong to the second one's output. */
@@ -96,20 +79,8 @@ export class ActiveTurn implements Turn, Asker {
   #goOn: () => void = () => undefined
 
   constructor(host: TurnHost, start: TurnStart) {
-    this.id = start.id
+    super(host, start)
     this.responseId = start.responseId ?? start.id
-    this.sessionId = host.id
-    this.messages = start.messages
-    this.said = start.said
-    this.config = start.config
-    this.asked = start.asked
-    this.methods = start.methods
-    this.transport = host.transport
-    this.chat = host.chat
-    this.principal = start.principal ?? host.owner
-    this.client = host.client
-    this.silent = host.opening?.silent ?? false
-    this.handoff = host.opening?.handoff
     this.#host = host
     this.#start = start
     this.finished = new Promise((resolve) => (this.#finish = resolve))
@@ -140,63 +111,44 @@ export class ActiveTurn implements Turn, Asker {
     return this.#span ?? this.#request
   }
 
-  get store(): TurnStore {
-    return this.#host.store
-  }
-
-  get redact(): (text: string) => string {
-    return (text) => this.#host.secrets.text(text)
-  }
-
-  get duplex(): boolean {
-    return this.#host.duplex
-  }
-
-  understood(type: string): boolean {
-    return this.#host.log.understood(type, understoodEvents(this.#host.client))
-  }
-
   get stamp(): Stamp {
     return this.#stamp
   }
 
   /** What the turn costs. Undefined: it has charged nothing, or this server takes no payments. */
   get bill(): Bill | undefined {
-    return this.#bill
+    return this.#money?.bill
   }
 
   get hasSpoken(): boolean {
     return this.output.size > 0 || this.#before.length > 0
   }
 
-  ask<Q extends keyof Questions>(type: Q, question: QuestionDraft<Q>, options?: AskOptions): Promise<Questions[Q]> {
-    return watched(type === 'payment.required' ? this.#askToPay(question, options) : this.questions.ask(type, question, options))
+  get over(): UampError | undefined {
+    return this.#stopped ?? (this.#closed && !this.parked ? new UampError('cancelled', 'The response is over') : undefined)
   }
 
-  async #askToPay<Q extends keyof Questions>(question: QuestionDraft<Q>, options?: AskOptions): Promise<Questions[Q]> {
-    const { payments } = this.#host
-    const asked = question as QuestionDraft<'payment.required'>
-    if (payments && !options?.relay) return (await this.#openBill(payments).ask(asked, options)) as Questions[Q]
-    const brought = this.questions.payment
-    // A token of this server is money here, and must not reach others.
-    const anew = payments !== undefined && brought !== undefined && (await payments.isOwn(brought))
-    return (await this.questions.ask('payment.required', asked, anew ? { ...options, anew } : options)) as Questions[Q]
+  /** Made when money is first spoken of. */
+  get #cost(): TurnMoney {
+    const { payments, now } = this.#host
+    return (this.#money ??= new TurnMoney(this, { payments, now, agent: () => this.#agent, paid: this.#start.paid }))
+  }
+
+  ask<Q extends keyof Questions>(type: Q, question: QuestionDraft<Q>, options?: AskOptions): Promise<Questions[Q]> {
+    const money = type === 'payment.required' && (this.#cost.ask(question as PaymentQuestion, options) as Promise<Questions[Q]>)
+    return watched(money || this.questions.ask(type, question, options))
   }
 
   charge(request: ChargeRequest): Promise<Charged> {
-    const { payments } = this.#host
-    if (!payments) return Promise.reject(new UampError('not_supported', 'This server takes no payments'))
-    return watched(this.#openBill(payments).charge(request))
+    return this.#cost.charge(request)
   }
 
-  /** Takes a call that is free for whoever asks. */
+  handOn(request: HandOnRequest): Promise<HandedOn> {
+    return this.#cost.handOn(request)
+  }
+
   takeFree(free: FreeQuota): Promise<boolean> {
-    const { payments } = this.#host
-    return payments ? this.#openBill(payments).takeFree(free) : Promise.resolve(false)
-  }
-
-  #openBill(payments: Payments): Bill {
-    return (this.#bill ??= new Bill(this, { payments, agent: this.#agent, now: this.#host.now, paid: this.#start.paid }))
+    return this.#cost.takeFree(free)
   }
 
   answer(event: ClientEvent): boolean {
@@ -229,16 +181,18 @@ export class ActiveTurn implements Turn, Asker {
     if (!this.#stopped) await this.#close(end)
   }
 
-  async #runOnce(agent: AgentPort): Promise<End> {
+  /** An agent that throws a price instead of an answer is paid, and run again. */
+  async #runOnce(agent: AgentPort, isPaid = false): Promise<End> {
     const iterator = checkGenerator(agent.run(this))[Symbol.asyncIterator]()
     this.#iterator = iterator
     try {
       return await (this.#span ? this.#span.run(() => this.#pump(iterator)) : this.#pump(iterator))
     } catch (thrown) {
-      const asked = this.#stopped || this.hasSpoken ? undefined : wantsPayment(thrown)
+      const asked = this.#stopped || isPaid || this.hasSpoken ? undefined : wantsPayment(thrown)
       if (!asked) throw thrown
       await this.charge(asked)
-      return this.#runOnce(agent)
+      this.bill?.restart()
+      return this.#runOnce(agent, true)
     }
   }
 
@@ -282,15 +236,8 @@ export class ActiveTurn implements Turn, Asker {
 
   async #stop(reason: UampError): Promise<void> {
     // From here on `emit` drops what the agent still yields.
-    await this.#leave().catch(() => undefined)
+    await leave(this.#iterator).catch(() => undefined)
     await this.#close(failure(reason, this.output.items()))
-  }
-
-  /** Runs the generator's `finally`, but waits no longer than `STOP_MS` for an agent that ignores the signal. */
-  async #leave(): Promise<void> {
-    let timer: ReturnType<typeof setTimeout> | undefined
-    const late = new Promise((resolve) => (timer = setTimeout(resolve, STOP_MS)))
-    await Promise.race([this.#iterator?.return?.(), late]).finally(() => clearTimeout(timer))
   }
 
   async #pump(iterator: AsyncIterator<Said>): Promise<End> {
@@ -312,7 +259,7 @@ export class ActiveTurn implements Turn, Asker {
       const text = plainText(draft)
       const end = text === undefined ? this.#take(draft) : this.#say(draft)
       if (end) {
-        await this.#leave()
+        await leave(this.#iterator)
         return end
       }
       left--
@@ -430,7 +377,10 @@ export class ActiveTurn implements Turn, Asker {
     if (this.#closed) {
       // Stopped after its end. The session may be about to close its log, which must have the end first.
       await this.#ending?.catch(() => undefined)
-      if (this.#stopped) this.#finish()
+      if (this.#stopped) {
+        await this.bill?.abandon(this.#stopped)
+        this.#finish()
+      }
       return
     }
     this.#announce()
@@ -444,10 +394,4 @@ export class ActiveTurn implements Turn, Asker {
     this.#span?.end(end.kind === 'failed' ? end.error.code : end.kind === 'cancelled' ? 'cancelled' : undefined)
     if (!waiting) this.#finish()
   }
-}
-
-/** A stopped agent may never await this promise: its rejection must not count as unhandled. */
-function watched<T>(answer: Promise<T>): Promise<T> {
-  answer.catch(() => undefined)
-  return answer
 }

@@ -7,7 +7,7 @@ import type { Principal } from './access.ts'
 import type { HttpClient } from './http.ts'
 import type { Identity } from './identity.ts'
 import type { ModelTable } from './models.ts'
-import type { AgentPrice, Charged, ChargeRequest } from './payments.ts'
+import type { AgentPrice, Charged, ChargeRequest, HandedOn, HandOnRequest } from './payments.ts'
 import type { Tool } from './skill.ts'
 import type { Trace } from './trace.ts'
 import type { Transport } from './transport.ts'
@@ -150,4 +150,9 @@ export interface Turn {
    * `payment_required` if nobody pays. The money moves when the response ends, and not if it fails.
    */
   charge(request: ChargeRequest): Promise<Charged>
+  /**
+   * Splits money off what whoever asks pays with, so that this agent can pay another one in their name. Rejects with `payment_required`
+   * if there is not enough, or if the money may not be handed on so often. Give back the rest when the other agent is done.
+   */
+  handOn(request: HandOnRequest): Promise<HandedOn>
 }

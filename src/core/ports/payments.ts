@@ -16,12 +16,30 @@ export interface Payments {
    */
   authorise(asked: Asked, payment: Payment): Promise<Authorisation | Refusal> | Authorisation | Refusal
   authorise(asked: Asked, payment: undefined): Promise<Authorisation | Refusal | undefined> | Authorisation | Refusal | undefined
+  /** Splits money off a payment, for another agent. Absent: payments cannot be handed on. */
+  handOn?(asked: Asked, payment: Payment, agent: string): Promise<HandedOn | Refusal>
   /** Whether a token is one of this ledger. Such a token is not handed to other servers. */
   isOwn(payment: Payment): Promise<boolean> | boolean
   /** Takes one of the calls that are free for whoever asks. Undefined: none is left. Settled with nothing, the call is given back. */
   takeFree(asked: Asked, free: FreeQuota): Promise<Authorisation | undefined>
   /** Writes the end of a payment for a response that is not stored itself. */
   write(operations: readonly Operation[]): Promise<void>
+}
+
+/** Money for another agent, split off what somebody pays with. */
+export interface HandOnRequest {
+  /** The name of the agent that is to be paid with it. */
+  readonly agent: string
+  readonly amount: string
+  /** Default: `USD`. */
+  readonly currency?: string | undefined
+}
+
+export interface HandedOn {
+  /** Pays the other agent. */
+  readonly payment: Payment
+  /** Returns what the other agent has not taken. */
+  giveBack(): Promise<void>
 }
 
 export interface FreeQuota {

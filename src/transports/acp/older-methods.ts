@@ -192,6 +192,7 @@ async function callTool({ host, caller, agent, signal }: OlderContext, params: u
     store: host.gateway.storeOf(agent.name, principal),
     ask: () => Promise.reject(new UampError('approval_unavailable', 'There is nobody to ask')),
     charge: () => Promise.reject(new UampError('payment_required', 'This call cannot be paid for: have the agent make it')),
+    handOn: () => Promise.reject(new UampError('payment_required', 'There is nobody here who pays')),
   }
   const running = toolRunner(turn, { tools: [tool] })([{ id, name, arguments: JSON.stringify(args ?? {}) }])
   let step = await running.next()

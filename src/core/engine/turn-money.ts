@@ -1,0 +1,71 @@
+import { UampError } from '../../protocol/errors.ts'
+import type { AskOptions } from '../ports/agent.ts'
+import type { Charged, ChargeRequest, FreeQuota, HandedOn, HandOnRequest, Payments } from '../ports/payments.ts'
+import { Bill, type Billed, type Paid } from './bill.ts'
+import type { Answer } from './questions.ts'
+import type { PaymentQuestion } from './payment-words.ts'
+
+interface MoneyOptions {
+  /** Undefined: this server takes no payments. */
+  readonly payments: Payments | undefined
+  readonly agent: () => string
+  readonly now: () => number
+  readonly paid?: Paid | undefined
+}
+
+/** The money of one turn. Its bill is made for the first charge: most turns cost nothing. */
+export class TurnMoney {
+  readonly #turn: Billed
+  readonly #options: MoneyOptions
+  #bill: Bill | undefined
+
+  constructor(turn: Billed, options: MoneyOptions) {
+    this.#turn = turn
+    this.#options = options
+  }
+
+  /** Undefined: nothing was charged. */
+  get bill(): Bill | undefined {
+    return this.#bill
+  }
+
+  async ask(question: PaymentQuestion, options: AskOptions = {}): Promise<Extract<Answer, { type: 'payment.submit' }>> {
+    const { payments } = this.#options
+    if (payments && !options.relay) return this.#open(payments).ask(question, options)
+    const { questions } = this.#turn
+    // A token of this server is money here, and must not reach others.
+    const isOwn = payments !== undefined && questions.payment !== undefined && (await payments.isOwn(questions.payment))
+    return questions.ask('payment.required', question, isOwn ? { ...options, anew: true } : options)
+  }
+
+  charge(request: ChargeRequest): Promise<Charged> {
+    return watched(this.#opened().then((bill) => bill.charge(request)))
+  }
+
+  handOn(request: HandOnRequest): Promise<HandedOn> {
+    return watched(this.#opened().then((bill) => bill.handOn(request)))
+  }
+
+  /** Takes a call that is free for whoever asks. */
+  async takeFree(free: FreeQuota): Promise<boolean> {
+    const { payments } = this.#options
+    return payments ? this.#open(payments).takeFree(free) : false
+  }
+
+  async #opened(): Promise<Bill> {
+    const { payments } = this.#options
+    if (!payments) throw new UampError('not_supported', 'This server takes no payments')
+    return this.#open(payments)
+  }
+
+  #open(payments: Payments): Bill {
+    const { agent, now, paid } = this.#options
+    return (this.#bill ??= new Bill(this.#turn, { payments, agent: agent(), now, paid }))
+  }
+}
+
+/** A stopped agent may never await this promise: its rejection must not count as unhandled. */
+export function watched<T>(answer: Promise<T>): Promise<T> {
+  answer.catch(() => undefined)
+  return answer
+}

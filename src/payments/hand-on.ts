@@ -1,0 +1,46 @@
+import { formatAmount, parseAmount } from '../core/basics/money.ts'
+import type { Asked, HandedOn, Refusal } from '../core/ports/payments.ts'
+import type { Operation } from '../core/ports/store.ts'
+import { UampError } from '../protocol/errors.ts'
+import type { Payment } from '../protocol/payment.ts'
+import { accountOf } from './accounts.ts'
+import { NOT_OURS, refusalOf, type LedgerMethodOptions } from './ledger-method.ts'
+
+interface HandOnParts extends Pick<LedgerMethodOptions, 'accounts' | 'tokens' | 'spending' | 'now'> {
+  write(operations: readonly Operation[]): Promise<void>
+}
+
+/** Splits a token for another agent off the token that somebody pays with. It may be handed on once less than that one. */
+export async function handOn(
+  asked: Asked,
+  { token: text = '', amount: offered }: Payment,
+  { agent, accounts, tokens, spending, now, write }: HandOnParts & { readonly agent: string },
+): Promise<HandedOn | Refusal> {
+  const { principal, amount } = asked
+  const { tenant } = principal
+  const found = await tokens.verify(tenant, text)
+  if (!found) return NOT_OURS
+  await spending.load(asked)
+  const refusal = refusalOf(asked, found.token, now()) ?? spending.refusal(asked)
+  if (refusal) return refusal
+  const most = offered === undefined ? amount : parseAmount(offered)
+  if (most === undefined || most < amount) return { refused: 'insufficient_balance', message: 'The payment is for less than this' }
+  spending.lock(asked, amount)
+  try {
+    const split = await tokens.delegate(found.token, { agents: [agent], amount })
+    const giveBack = async (): Promise<void> => {
+      const account = await accounts.get(tenant, accountOf.token(split.token.id))
+      const left = account.available
+      await tokens.end(split.token)
+      const spent = spending.settle(asked, { locked: amount, amount: left < amount ? amount - left : 0n })
+      if (spent.length > 0) await write(spent)
+    }
+    return { payment: { scheme: 'token', token: split.text, amount: formatAmount(amount) }, giveBack }
+  } catch (thrown) {
+    spending.settle(asked, { locked: amount, amount: 0n })
+    const { code, message } = UampError.from(thrown)
+    if (code === 'forbidden') return { refused: 'token_invalid', message }
+    if (code !== 'payment_required') throw thrown
+    return { refused: 'insufficient_balance', message, balance: found.account.available }
+  }
+}

@@ -104,7 +104,7 @@ export class Payer {
     this.hear(draft)
     if (draft.type !== 'response.done') return draft
     const { extensions } = draft.response
-    const { payments: _p, receipts: _r, ...uamp } = uampIn(extensions)
+    const { payments: _p, receipts: _r, handed_on: _h, ...uamp } = uampIn(extensions)
     const told = this.paid
     if (!told && Object.keys(uamp).length === Object.keys(uampIn(extensions)).length) return draft
     return { ...draft, response: { ...draft.response, extensions: { ...extensions, uamp: { ...uamp, ...told?.uamp } } } }
@@ -128,7 +128,7 @@ export class Payer {
   }
 
   /** For the end of our answer: what was paid to the remote agent. Undefined: nothing. */
-  get paid(): { readonly uamp: { readonly paid_to: readonly PaidTo[] } } | undefined {
+  get paid(): { readonly uamp: Readonly<Record<string, readonly PaidTo[]>> } | undefined {
     if (this.#relayed) return undefined
     const given = this.#purse?.given.map(({ invoice, payment }) => ({
       scheme: payment.scheme,
@@ -136,7 +136,11 @@ export class Payer {
       currency: invoice.requirements.currency,
     }))
     const list = (this.#isTold ? this.#taken : given) ?? []
-    return list.length > 0 ? { uamp: { paid_to: list.map((each) => ({ agent: this.#options.name, ...each })) } } : undefined
+    const told = list.map((each) => ({ agent: this.#options.name, ...each }))
+    const { wallet } = this.#options
+    // Handed on, it is the caller who has paid it.
+    const name = wallet && !('pay' in wallet) ? 'handed_on' : 'paid_to'
+    return told.length > 0 ? { uamp: { [name]: told } } : undefined
   }
 
   /** Settles with the wallet, which nobody waits for, and gives back what was handed on. */
@@ -174,16 +178,14 @@ export class Payer {
 
   /** The caller's own words if it is their money that does not suffice, and not ours. */
   async #handOn({ amount, currency }: PaymentRequirements): Promise<Payment | Declined> {
-    const turn = this.#turn as Turn & HandsOn
-    if (!turn.handOn) return { declined: 'this server hands no money on' }
     try {
-      const { payment, giveBack } = await turn.handOn({ amount, currency, agent: this.#agent })
-      this.#giveBack.push(giveBack)
+      const { payment, giveBack } = await this.#turn.handOn({ amount, currency, agent: this.#agent })
+      this.#giveBack.push(() => giveBack())
       return payment
     } catch (thrown) {
       this.#turn.signal.throwIfAborted()
       const { code, message } = UampError.from(thrown)
-      if (code !== 'payment_required' && code !== 'forbidden') throw thrown
+      if (code !== 'payment_required' && code !== 'forbidden' && code !== 'not_supported') throw thrown
       return { declined: message }
     }
   }
@@ -197,12 +199,4 @@ function agentAt(url: string | undefined): string | undefined {
   } catch {
     return undefined
   }
-}
-
-interface HandsOn {
-  handOn?(request: {
-    readonly amount: string
-    readonly currency?: string
-    readonly agent: string
-  }): Promise<{ readonly payment: Payment; giveBack(): Promise<void> }>
 }

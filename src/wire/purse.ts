@@ -87,11 +87,14 @@ export class Purse {
   }
 }
 
-/** What the end of an answer says about payments: `extensions.uamp.payments`. Undefined: it says nothing. */
+/**
+ * What the end of an answer says about payments: `payments` in `extensions.uamp`, and `handed_on`, which others were paid of the same
+ * money. Undefined: it says nothing.
+ */
 export function takenIn(extensions: unknown): readonly (Taken & Slot)[] | undefined {
-  const told = isRecord(extensions) ? uampIn(extensions)['payments'] : undefined
-  if (!Array.isArray(told)) return undefined
-  return recordsIn(told).flatMap((each) => {
+  const { payments, handed_on } = isRecord(extensions) ? uampIn(extensions) : {}
+  if (!Array.isArray(payments) && !Array.isArray(handed_on)) return undefined
+  return [...recordsIn(payments), ...recordsIn(handed_on)].flatMap((each) => {
     const { amount, currency } = each
     return typeof amount === 'string' && typeof currency === 'string' ? [{ ...each, amount, currency }] : []
   })

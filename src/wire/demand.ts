@@ -13,13 +13,14 @@ export interface Demand {
 
 /** The demand in a refusal: `accepts`, where servers put it, and the header of x402. Undefined: it says nothing that can be paid. */
 export function demandIn(body: unknown, headers?: Pick<Headers, 'get'>): Demand | undefined {
-  const { error, context, data, ...top } = fieldsOf(body)
-  const places = [fieldsOf(error), fieldsOf(context), fieldsOf(data), fieldsOf(fieldsOf(error)['data']), top]
+  const { error, context, data, details, ...top } = fieldsOf(body)
+  const { data: more, details: about } = fieldsOf(error)
+  const places = [error, context, data, details, more, about, top].map(fieldsOf)
   const accepts = places.map((place) => recordsIn(place['accepts'])).find((found) => found.some(isPriced)) ?? []
   const signed = x402In(top, headers)
   const [first] = accepts.filter(isPriced)
   if (!first) return signed && x402Demand(signed)
-  const reason = text(fieldsOf(error)['message']) ?? text(error)
+  const reason = text(fieldsOf(error)['message']) ?? text(error) ?? text(top['message'])
   const extras = Object.assign({}, ...accepts.map(({ extra }) => fieldsOf(extra))) as Slot
   const extra = { ...extras, ...(signed && { x402: signed }) }
   const { amount, currency, expires_at, ap2 } = first

@@ -22,7 +22,7 @@ const REMOTES: Readonly<Record<string, Make>> = {
   'events over WebSocket': (url, wallet) => remoteEvents({ name, url: url.replace('http', 'ws'), agent: 'demo', ...(wallet && { wallet }) }),
   completions: (url, wallet) => remoteCompletions({ name, url: `${url}/v1`, model: 'demo', ...(wallet && { wallet }) }),
   A2A: (url, wallet) => remoteA2a({ name, url: `${url}/agents/demo`, ...(wallet && { wallet }) }),
-  'AG-UI': (url, wallet) => remoteAgUi({ name, url: `${url}/ag-ui/demo`, ...(wallet && { wallet }) }),
+  'AG-UI': (url, wallet) => remoteAgUi({ name, url: `${url}/agents/demo/ag-ui`, ...(wallet && { wallet }) }),
   'the best protocol': (url, wallet) => remoteAgent({ name, url, agent: 'demo', ...(wallet && { wallet }) }),
 }
 

@@ -8,7 +8,7 @@ import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
 import { isRecord, uampIn } from '../../protocol/json.ts'
 import type { Usage } from '../../protocol/usage.ts'
-import { TOOLS_EXTENSION } from '../../wire/a2a/extensions.ts'
+import { TOOLS_EXTENSION, X402 } from '../../wire/a2a/extensions.ts'
 import { isOtherTongue, reasonOf } from './errors.ts'
 import type { Follow } from './follow.ts'
 import { toParts } from './input.ts'
@@ -209,11 +209,16 @@ export class Exchange {
     const out: Draft[] = []
     const { state } = this.#follow
     const message = this.#status?.message
-    if (message && (state === 'completed' || state === 'input-required' || state === 'auth-required')) this.#said.message(message, out)
+    if (message && !isReceipt(message) && (state === 'completed' || state === 'input-required' || state === 'auth-required')) this.#said.message(message, out)
     if (state === 'completed') this.#said.end(this.#history, out)
     if (this.#usage && !this.#counted) out.push({ type: 'usage.delta', delta: this.#usage })
     yield* out
   }
+}
+
+/** x402: what became of a payment stands in a message of its own, which is no part of the answer. */
+function isReceipt({ metadata }: Message): boolean {
+  return metadata?.[X402.status] === 'payment-completed'
 }
 
 /** Another uamp server names the code of its error. */

@@ -2,7 +2,7 @@ import { budget, tokenWallet, type EventOf, type Payment, type Wallet } from '..
 import type { ClientDraft } from '../../client/drafts.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import { fieldsOf, uampIn } from '../../protocol/json.ts'
-import { DECLINED } from '../../protocol/wallet.ts'
+import { DECLINED, type Declined } from '../../protocol/wallet.ts'
 import { Purse, takenBy } from '../../wire/purse.ts'
 import type { Console } from './input/console.ts'
 import type { Page } from './page.ts'
@@ -36,7 +36,8 @@ export class ChatPayments {
 
   /** An aborted question, and one that nobody answers, is a no. */
   async decide(demand: Demand, signal: AbortSignal): Promise<ClientDraft> {
-    const payment = (await this.#within(demand, signal)) ?? (await this.#ask(demand, signal))
+    const paid = await this.#within(demand, signal)
+    const payment = paid && !('declined' in paid) ? paid : await this.#ask(demand, { signal, declined: paid })
     return { type: 'payment.submit', event_id: `pay_${demand.event_id}`, payment: payment ?? DECLINED }
   }
 
@@ -46,24 +47,26 @@ export class ChatPayments {
     this.#purse = undefined
   }
 
-  /** Undefined: there is no budget, or it does not suffice. */
-  async #within({ event_id, response_id: response = event_id, ...demand }: Demand, signal: AbortSignal): Promise<Payment | undefined> {
+  /** Undefined: there is no budget. */
+  async #within(
+    { event_id, response_id: response = event_id, ...demand }: Demand,
+    signal: AbortSignal,
+  ): Promise<Payment | Declined | undefined> {
     if (!this.#budget) return undefined
     if (this.#purse?.response !== response) this.#purse = { response, purse: new Purse({ wallet: this.#budget, call: response }) }
-    const payment = await this.#purse.purse.pay({ ...demand, id: event_id }, signal)
-    if (!('declined' in payment)) return payment
-    this.#options.page.note(payment.declined, 'yellow')
-    return undefined
+    return this.#purse.purse.pay({ ...demand, id: event_id }, signal)
   }
 
-  async #ask({ requirements, extra }: Demand, signal: AbortSignal): Promise<Payment | undefined> {
+  async #ask(
+    { requirements, extra }: Demand,
+    { signal, declined }: { readonly signal: AbortSignal; readonly declined: Declined | undefined },
+  ): Promise<Payment | undefined> {
     const { console, page } = this.#options
     const wanted = `${requirements.amount} ${requirements.currency}`
     const why = requirements.reason === undefined ? '' : ` (${requirements.reason})`
     page.end()
     if (!console.interactive) {
-      const advice = this.#token === undefined ? 'give it a token (--pay-token-file, UAMP_PAY_TOKEN) and --budget' : 'give it a larger --budget'
-      page.error(`Payment of ${wanted} declined${why}. To have this chat pay, ${advice}`)
+      page.error(`Payment of ${wanted} declined${why}. ${adviceFor(declined)}`)
       return undefined
     }
     const isRefused = extra?.['error'] !== undefined
@@ -74,6 +77,11 @@ export class ChatPayments {
     if (this.#token === undefined || at === 2) this.#token = await console.secret('Payment token (it is not shown): ', signal)
     return this.#token === undefined ? undefined : { scheme: 'token', token: this.#token, amount: requirements.amount }
   }
+}
+
+function adviceFor(declined: Declined | undefined): string {
+  if (!declined) return 'To have this chat pay, give it a token (--pay-token-file or UAMP_PAY_TOKEN) and a --budget'
+  return declined.code === 'budget_exceeded' ? 'It is more than is left of the --budget' : declined.declined
 }
 
 /** What is left after a paid answer. */

@@ -48,9 +48,12 @@ export function splitWallet({ url, token, headers, fetch = globalThis.fetch.bind
     async done({ requirements }, { payment }) {
       const id = idIn(payment.token)
       if (id === undefined) return undefined
+      const body = JSON.stringify({ token: payment.token })
+      const left = fieldsOf(await call('verify', { method: 'POST', body }))
       const ended = await call(`tokens/${encodeURIComponent(id)}`, { method: 'DELETE' })
+      // It may still be spent, until it ends by itself.
       if (typeof ended === 'number') return undefined
-      const [asked, back] = [parseAmount(requirements.amount), parseAmount(ended['returned'])]
+      const [asked, back] = [parseAmount(requirements.amount), parseAmount(left['balance'])]
       return asked === undefined || back === undefined || back > asked ? undefined : formatAmount(asked - back)
     },
   }

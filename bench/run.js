@@ -9,6 +9,7 @@ import { a2a } from './scenarios/a2a.js'
 import { gateway } from './scenarios/gateway.js'
 import { hosted } from './scenarios/hosted.js'
 import { identity } from './scenarios/identity.js'
+import { payments } from './scenarios/payments.js'
 import { signing } from './scenarios/signing.js'
 import { SINGLE } from './scenarios/single.js'
 import { installedSize } from './scenarios/size.js'
@@ -50,7 +51,7 @@ for (const scenario of throughput({ quick })) {
     results.set(scenario.name, await measure(measured, scenario, { control, execArgv }))
   })
 }
-for (const group of built ? [gateway, a2a, identity, signing, hosted] : []) {
+for (const group of built ? [gateway, a2a, identity, signing, payments, hosted] : []) {
   for (const [name, rows] of await group({ quick, execArgv, attempt })) results.set(name, rows)
 }
 targets.push(...throughputTargets(results))

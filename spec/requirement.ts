@@ -96,6 +96,11 @@ export function connect<R extends Rows>(rows: R): Listed<R> {
   return listed({ area: 'transport', source: sectionOf('Hosted agents') }, rows)
 }
 
+/** The requirements of being paid that no specification of a protocol has. */
+export function payments<R extends Rows>(source: string, rows: R): Listed<R> {
+  return listed({ area: 'payment', source: sectionOf(source) }, rows)
+}
+
 /** The requirements of AG-UI, by the document and its section. */
 export function agUi<R extends Rows>(source: string, rows: R): Listed<R> {
   return listed({ area: 'ag-ui', source: sectionOf(source) }, rows)

@@ -24,11 +24,13 @@ import { openaiCompatible, openaiProvider } from './providers/openai.ts'
 import { remoteCompletions, remoteEvents } from './providers/remotes.ts'
 import { content } from './uamp-events/content.ts'
 import { delegation, payment, presence, voice } from './uamp-events/gaps.ts'
+import { paymentsRest } from './payments/rest.ts'
 import { signing, signingTransports } from './identity/signing.ts'
 import { response, tools } from './uamp-events/response.ts'
 import { routing, transport } from './uamp-events/transport.ts'
 import { laterTransports, transportPayments, transportsApi } from './uamp-transports/uamp-transports.ts'
 import { walletRequirements } from './payments/wallet.ts'
+import { laterTransports, paidTransports, transportPayments, transportsApi } from './uamp-transports/uamp-transports.ts'
 import { clientShapes, eventSets, serverShapes, typeShapes } from './uamp-events/shapes.ts'
 
 /**
@@ -81,6 +83,8 @@ const byId = {
   ...transportsApi,
   ...laterTransports,
   ...transportPayments,
+  ...paidTransports,
+  ...paymentsRest,
   ...envelopes,
   ...oauthIssuer,
   ...revocation,

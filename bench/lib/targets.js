@@ -90,6 +90,7 @@ export function throughputTargets(results) {
     ...a2aTargets(results),
     ...identityTargets(results),
     ...signingTargets(results),
+    ...paymentTargets(results),
     ...hostedTargets(results),
   ]
 }
@@ -203,6 +204,16 @@ function signingTargets(results) {
       { target: `${name}: on the event loop for each delta`, got: long.loopBeyond, need: 0.05, atMost: true, unit: 'µs' },
     ]
   })
+}
+
+/** @param {ReadonlyMap<string, readonly Row[]>} results @returns {Target[]} */
+function paymentTargets(results) {
+  const row = controlOf(results, 'payments once 16', 'uamp, paid')
+  if (!row) return []
+  return [
+    { target: 'paid answer, stored: time to an unpaid one', got: 1 / row.rateRatio, need: 1.3, atMost: true },
+    { target: 'paid answer, stored: CPU to an unpaid one', got: 1 / row.cpuRatio, need: 1.3, atMost: true },
+  ]
 }
 
 /** @param {ReadonlyMap<string, readonly Row[]>} results @returns {Target[]} */

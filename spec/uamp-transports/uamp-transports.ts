@@ -47,7 +47,10 @@ export const transportPayments = uampTransports(
       'Mid-Stream Token Top-Up',
       'A top-up in mid-answer is payment.required with extra.action "topup", and the answer goes on.',
     ],
-    'uamp-transports.topup-endpoint': ['Mid-Stream Token Top-Up', 'POST /api/payments/tokens/{id}/topup adds to the balance of a token.'],
   },
   'payment',
 )
+
+export const paidTransports = uampTransports('payment', {
+  'uamp-transports.topup-endpoint': ['Mid-Stream Token Top-Up', 'POST /api/payments/tokens/{id}/topup adds to the balance of a token.'],
+})

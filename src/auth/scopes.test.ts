@@ -2,14 +2,14 @@ import { expect, test } from 'vitest'
 import type { Action } from '../core/ports/access.ts'
 import { actionsOf, allows, foreignScopes, may, within } from './scopes.ts'
 
-const ALL: readonly Action[] = ['call', 'tool', 'read', 'cancel', 'content', 'room', 'host', 'pay', 'operate']
+const ALL: readonly Action[] = ['call', 'tool', 'read', 'cancel', 'content', 'room', 'host', 'pay', 'bank', 'operate']
 const principal = (scopes: readonly string[], agents?: readonly string[]) => ({ tenant: 'default', id: 'x', scopes, agents })
 
 test.each<readonly [readonly string[], readonly Action[]]>([
   [['read'], ['read']],
   [['write'], ['call', 'tool', 'read', 'cancel', 'content', 'room', 'pay']],
   [['admin'], ALL],
-  [['*'], ALL.filter((action) => action !== 'host')],
+  [['*'], ALL.filter((action) => action !== 'host' && action !== 'bank')],
   [['tools:*'], ['tool']],
   [['host:alice'], ['host']],
   [['host:bob'], []],

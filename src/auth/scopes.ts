@@ -1,6 +1,6 @@
 import type { Action, Principal } from '../core/ports/access.ts'
 
-const ACTIONS = ['call', 'tool', 'read', 'cancel', 'content', 'room', 'host', 'pay', 'operate'] as const satisfies readonly Action[]
+const ACTIONS = ['call', 'tool', 'read', 'cancel', 'content', 'room', 'host', 'pay', 'bank', 'operate'] as const satisfies readonly Action[]
 
 /** What each word of a scope allows for every agent that the token is for. */
 const WORDS: ReadonlyMap<string, ReadonlySet<Action>> = new Map<string, ReadonlySet<Action>>([
@@ -9,8 +9,8 @@ const WORDS: ReadonlyMap<string, ReadonlySet<Action>> = new Map<string, Readonly
   ['write', new Set<Action>(['call', 'tool', 'read', 'cancel', 'content', 'room', 'pay'])],
   ['admin', new Set<Action>(ACTIONS)],
   ['tools:*', new Set<Action>(['tool'])],
-  // A static token: everything but to offer an agent to others.
-  ['*', new Set<Action>(ACTIONS.filter((action) => action !== 'host'))],
+  // A static token: everything but to offer an agent to others, and to make money.
+  ['*', new Set<Action>(ACTIONS.filter((action) => action !== 'host' && action !== 'bank'))],
 ])
 
 const NONE: ReadonlySet<Action> = new Set()
@@ -44,7 +44,7 @@ export function actionsOf(principal: Principal, agent: string | undefined): read
 
 /** True for words that only this server itself gives: they reach beyond the caller's own sessions. */
 export function isReserved(word: string): boolean {
-  return /^(?:admin|operate|platform|\*|host|service|host:.*|service:.*)$/s.test(word)
+  return /^(?:admin|operate|bank|platform|\*|host|service|host:.*|service:.*)$/s.test(word)
 }
 
 /** What others say that a caller may do, without what is not theirs to give. */

@@ -17,10 +17,10 @@ export interface StaticTokensOptions {
 }
 
 /**
- * `platform`: it may send interactions under session ids of its own (UAMP events §10.2). `host:alice`, `host:team.*`: it may offer an
+ * `bank`: it may fill accounts, and see and move the money of others. `platform`: it may send interactions under session ids of its own (UAMP events §10.2). `host:alice`, `host:team.*`: it may offer an
  * agent of this name, or of a name that begins so, through this server.
  */
-export type Grants = Readonly<Record<string, readonly ('platform' | `host:${string}`)[]>>
+export type Grants = Readonly<Record<string, readonly ('platform' | 'bank' | `host:${string}`)[]>>
 
 /** The fewest characters of a secret. An attacker has time to guess shorter ones. */
 const SHORTEST = 16

@@ -156,9 +156,9 @@ const limitsOf = (all: object, each: (name: string) => z.ZodMiniType<number>) =>
 
 const Secret = z.string('must be the secret, or "${NAME}" for the variable NAME of the environment')
 
-const Grant = z.custom<'platform' | `host:${string}`>(
-  (value) => typeof value === 'string' && /^(platform|host:[A-Za-z0-9][A-Za-z0-9._-]*(\.\*)?)$/.test(value),
-  'must be "platform", "host:" and the name of an agent, or "host:" and the beginning of names, such as "host:team.*"',
+const Grant = z.custom<'platform' | 'bank' | `host:${string}`>(
+  (value) => typeof value === 'string' && /^(platform|bank|host:[A-Za-z0-9][A-Za-z0-9._-]*(\.\*)?)$/.test(value),
+  'must be "platform", "bank", "host:" and the name of an agent, or "host:" and the beginning of names, such as "host:team.*"',
 )
 
 /** A host that agents of this config are offered through. */

@@ -6,7 +6,7 @@ import type { Json } from '../protocol/json.ts'
 
 /** After so many movements the balance of an account is written down, so that it is not summed up from its first day. */
 const SNAPSHOT = 64
-/** How many accounts stay in memory. Those with a lock stay in any case. */
+/** How many accounts stay in memory beside those that somebody uses. */
 const MOST = 10_000
 const PAGE = 500
 
@@ -82,6 +82,11 @@ export class Account {
     return this.#seq > 0
   }
 
+  /** The number of its last movement. */
+  get seq(): number {
+    return this.#seq
+  }
+
   get isBusy(): boolean {
     return this.#locked > 0n || this.#open.size > 0
   }
@@ -107,7 +112,8 @@ export class Account {
 
   /** The movement is stored, or never will be. */
   decide(seq: number, isStored: boolean): void {
-    const change = this.#open.get(seq) ?? 0n
+    const change = this.#open.get(seq)
+    if (change === undefined) return
     this.#open.delete(seq)
     if (isStored && change > 0n) this.#balance += change
     if (!isStored && change < 0n) this.#balance -= change
@@ -132,33 +138,47 @@ export class Account {
 /** The accounts of a store. One process has them: what it knows of a balance is what there is. */
 export class Accounts {
   readonly #store: Store
+  readonly #most: number
+  /** The least recently used first. */
   readonly #known = new Map<string, Account>()
+  /** Those that were dropped. While somebody still has one, it must not be made a second time: each would spend the same money. */
+  readonly #dropped = new Map<string, WeakRef<Account>>()
   readonly #loading = new Map<string, Promise<Account>>()
 
-  constructor(store: Store) {
+  constructor(store: Store, most = MOST) {
     this.#store = store
+    this.#most = most
   }
 
   /** The account, if it is in memory. */
   known(tenant: string, id: string): Account | undefined {
-    return this.#known.get(accountKey(tenant, id))
+    const key = accountKey(tenant, id)
+    const account = this.#known.get(key) ?? this.#dropped.get(key)?.deref()
+    if (!account) return undefined
+    this.#remember(key, account)
+    return account
   }
 
   async get(tenant: string, id: string): Promise<Account> {
-    const key = accountKey(tenant, id)
-    const known = this.#known.get(key)
+    const known = this.known(tenant, id)
     if (known) return known
+    const key = accountKey(tenant, id)
     let loading = this.#loading.get(key)
     if (!loading) {
-      loading = this.#load(tenant, id).finally(() => this.#loading.delete(key))
+      loading = this.read(tenant, id)
+        .then((account) => {
+          this.#remember(key, account)
+          return account
+        })
+        .finally(() => this.#loading.delete(key))
       this.#loading.set(key, loading)
     }
     return loading
   }
 
-  async #load(tenant: string, id: string): Promise<Account> {
-    const key = accountKey(tenant, id)
-    const snapshot = (await this.#store.get(key))?.value as Snapshot | undefined
+  /** The account as the store has it. Nothing may be spent from it: movements that are under way are not in it. */
+  async read(tenant: string, id: string, { fromFirst = false } = {}): Promise<Account> {
+    const snapshot = fromFirst ? undefined : ((await this.#store.get(accountKey(tenant, id)))?.value as Snapshot | undefined)
     let [balance, seq] = [BigInt(snapshot?.balance ?? 0), snapshot?.seq ?? 0]
     const written = seq
     for (let after: string | undefined; ;) {
@@ -171,16 +191,22 @@ export class Accounts {
       }
       if ((after = page.next) === undefined) break
     }
-    const account = new Account(tenant, id, { balance, seq, written })
+    return new Account(tenant, id, { balance, seq, written })
+  }
+
+  #remember(key: string, account: Account): void {
+    this.#known.delete(key)
     this.#known.set(key, account)
-    if (this.#known.size > MOST) this.#forget()
-    return account
+    if (this.#known.size > this.#most) this.#forget()
   }
 
   #forget(): void {
+    for (const [key, dropped] of this.#dropped) if (!dropped.deref()) this.#dropped.delete(key)
     for (const [key, account] of this.#known) {
-      if (this.#known.size <= MOST * 0.9) return
-      if (!account.isBusy && !isLasting(account.id)) this.#known.delete(key)
+      if (this.#known.size <= this.#most * 0.9) return
+      if (account.isBusy) continue
+      this.#known.delete(key)
+      this.#dropped.set(key, new WeakRef(account))
     }
   }
 
@@ -189,12 +215,14 @@ export class Accounts {
    * operations could not be stored.
    */
   prepare(tenant: string, move: Movement): Settlement {
-    const [from, to] = [this.#knownOrThrow(tenant, move.from), this.#knownOrThrow(tenant, move.to)]
+    const [from, to] = [this.knownOrThrow(tenant, move.from), this.knownOrThrow(tenant, move.to)]
     const amount = BigInt(move.amount)
+    checkMove(move, amount)
     const seq = { from: from.begin(-amount), to: to.begin(amount) }
     const index: Place[] = [
       [movesOf(tenant, move.from), sortable(seq.from)],
       [movesOf(tenant, move.to), sortable(seq.to)],
+      ...(move.of === undefined ? [] : [[refundsOf(tenant, move.of), move.id] as const]),
     ]
     const value = { ...move, seq } as unknown as Json
     const set: Operation = { op: 'set', key: movementKey(tenant, move.id), value, options: { ifVersion: 0, index } }
@@ -218,16 +246,23 @@ export class Accounts {
     for (const { done } of prepared) done()
   }
 
-  #knownOrThrow(tenant: string, id: string): Account {
+  knownOrThrow(tenant: string, id: string): Account {
     const account = this.known(tenant, id)
     if (!account) throw new UampError('internal', `The account ${id} is not in memory`)
     return account
   }
 }
 
-/** Accounts of agents and of the outside stay in memory: a payment that is under way ends there. */
-function isLasting(id: string): boolean {
-  return id.startsWith('agent:') || id.startsWith('outside:')
+/** What no caller can cause: it would make money, or mix two currencies. */
+function checkMove({ id, from, to, currency }: Movement, amount: bigint): void {
+  const currencies = [from, to].map(currencyOf)
+  if (amount > 0n && from !== to && currencies.every((each) => each === undefined || each === currency)) return
+  throw new UampError('internal', `The movement ${id} of ${amount} ${currency} from ${from} to ${to} cannot be`)
+}
+
+/** The currency of an account that has it in its name. Tokens and locks say it in their records. */
+function currencyOf(account: string): string | undefined {
+  return /^(?:outside|principal|agent):([^:]*)/.exec(account)?.[1]
 }
 
 /** What a movement does to one of its accounts. */
@@ -246,6 +281,11 @@ export function movementKey(tenant: string, id: string): string {
 /** The index of the movements of one account, in order. */
 export function movesOf(tenant: string, account: string): string {
   return storeKey(tenant, 'money-moves', account)
+}
+
+/** The index of what was given back of one payment. */
+export function refundsOf(tenant: string, payment: string): string {
+  return storeKey(tenant, 'money-refunds', payment)
 }
 
 function sortable(seq: number): string {

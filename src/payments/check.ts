@@ -1,6 +1,7 @@
 import { formatAmount } from '../core/basics/money.ts'
 import type { Store } from '../core/ports/store.ts'
-import type { Accounts, Movement } from './accounts.ts'
+import { accountOf, type Accounts, type Movement } from './accounts.ts'
+import { lockKey } from './locks.ts'
 
 /** How many problems are told. */
 const MOST = 100
@@ -19,9 +20,10 @@ export interface LedgerReport {
 /** Adds up every movement, and compares the sums with what the ledger says of its accounts. */
 export async function checkLedger(store: Store, accounts: Accounts): Promise<LedgerReport> {
   const balances = new Map<string, { tenant: string; id: string; currency: string; balance: bigint }>()
+  const openLockIds = new Set<string>()
   const problems: string[] = []
   const tell = (problem: string): unknown => problems.length < MOST && problems.push(problem)
-  let [movements, openLocks] = [0, 0]
+  let movements = 0
   const change = (move: Movement & { tenant: string }, id: string, amount: bigint): void => {
     const key = `${move.tenant} ${id}`
     const known = balances.get(key) ?? { tenant: move.tenant, id, currency: move.currency, balance: 0n }
@@ -34,7 +36,7 @@ export async function checkLedger(store: Store, accounts: Accounts): Promise<Led
     const value = (await store.get(key))?.value as unknown as (Movement & { state?: string }) | undefined
     if (!value) continue
     if (kind === 'money-lock') {
-      if (value.state === 'open') openLocks++
+      if (value.state === 'open') openLockIds.add(`${decodeURIComponent(tenant)} ${accountOf.lock(value.id)}`)
       continue
     }
     movements++
@@ -49,14 +51,25 @@ export async function checkLedger(store: Store, accounts: Accounts): Promise<Led
     sums.set(currency, (sums.get(currency) ?? 0n) + balance)
     if (id.startsWith('outside:')) inside.set(currency, (inside.get(currency) ?? 0n) - balance)
     else if (balance < 0n) tell(`${id} has ${formatAmount(balance)} ${currency}`)
-    const account = await accounts.get(tenant, id)
-    // Movements that are being written now are in one of the two, and not in the other.
-    if (!account.isBusy && account.balance !== balance) {
-      tell(`${id} has ${formatAmount(balance)} ${currency} by its movements, but ${formatAmount(account.balance)} in its account`)
+    const isEnded = id.startsWith('lock:') && balance > 0n && !openLockIds.has(`${tenant} ${id}`)
+    if (isEnded && (await accounts.read(tenant, id)).balance > 0n && !(await isOpen(store, tenant, id))) {
+      tell(`${id} has ended, and still has ${formatAmount(balance)} ${currency}`)
     }
+    const account = accounts.known(tenant, id) ?? (await accounts.read(tenant, id))
+    if (account.isBusy || account.balance === balance) continue
+    // It may have moved since, so its movements are added up once more, and count only if there was none meanwhile.
+    const { seq } = account
+    const sum = (await accounts.read(tenant, id, { fromFirst: true })).balance
+    if (account.isBusy || account.seq !== seq || account.balance === sum) continue
+    tell(`${id} has ${formatAmount(sum)} ${currency} by its movements, but ${formatAmount(account.balance)} in its account`)
   }
   for (const [currency, sum] of sums) if (sum !== 0n) tell(`All accounts have ${formatAmount(sum)} ${currency} together, and not 0`)
-  return { accounts: balances.size, movements, sums: shown(sums), inside: shown(inside), openLocks, problems }
+  return { accounts: balances.size, movements, sums: shown(sums), inside: shown(inside), openLocks: openLockIds.size, problems }
+}
+
+async function isOpen(store: Store, tenant: string, account: string): Promise<boolean> {
+  const lock = (await store.get(lockKey(tenant, account.slice(accountOf.lock('').length))))?.value as { state?: string } | undefined
+  return lock?.state === 'open'
 }
 
 function shown(amounts: ReadonlyMap<string, bigint>): Record<string, string> {

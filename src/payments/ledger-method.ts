@@ -33,21 +33,22 @@ export class TokenMethod implements PaymentMethod {
   }
 
   authorise(asked: Asked, { token: text = '', amount }: Payment): Promise<Authorisation | Refusal> | Authorisation | Refusal {
-    const { tokens, accounts } = this.#options
+    const { tokens, accounts, spending } = this.#options
     const { tenant } = asked.principal
     const seen = tokens.seen(tenant, text)
     const seller = accountOf.agent(asked.agent, asked.currency)
-    if (seen && accounts.known(tenant, seller)) return this.#lock(asked, seen, amount)
+    if (seen && accounts.known(tenant, seller) && spending.isLoaded(asked)) return this.#lock(asked, seen, amount)
     return this.#look(asked, text, amount)
   }
 
   async #look(asked: Asked, text: string, offered: string | undefined): Promise<Authorisation | Refusal> {
     const { tokens, accounts, spending } = this.#options
     const { tenant } = asked.principal
-    await accounts.get(tenant, accountOf.agent(asked.agent, asked.currency))
-    await spending.load(asked)
     const found = await tokens.verify(tenant, text)
-    return found ? this.#lock(asked, found, offered) : NOT_OURS
+    if (!found) return NOT_OURS
+    await spending.load(asked)
+    await accounts.get(tenant, accountOf.agent(asked.agent, asked.currency))
+    return this.#lock(asked, found, offered)
   }
 
   #lock(
@@ -95,8 +96,8 @@ export class AccountMethod {
     const { accounts, spending } = this.#options
     const account = await accounts.get(principal.tenant, accountOf.principal(principal.id, currency))
     if (!account.isUsed) return undefined
-    await accounts.get(principal.tenant, accountOf.agent(agent, currency))
     await spending.load(asked)
+    await accounts.get(principal.tenant, accountOf.agent(agent, currency))
     return lockOf(asked, account, { ...this.#options, scheme: 'account', expiresAt: undefined })
   }
 }
@@ -127,6 +128,8 @@ class Lock implements Authorisation {
   readonly expiresAt: number | undefined
   readonly #asked: Asked
   readonly #account: Account
+  /** Kept in memory by this: a payment ends there without waiting. */
+  readonly #seller: Account
   readonly #options: LockOptions
   #locked: bigint
 
@@ -137,6 +140,7 @@ class Lock implements Authorisation {
     this.expiresAt = options.expiresAt
     this.#asked = asked
     this.#account = account
+    this.#seller = options.accounts.knownOrThrow(asked.principal.tenant, accountOf.agent(asked.agent, asked.currency))
     this.#options = options
     this.#locked = asked.amount
   }
@@ -149,7 +153,12 @@ class Lock implements Authorisation {
     return this.#account.available
   }
 
-  extend(amount: bigint): boolean {
+  extend(amount: bigint): boolean | Promise<boolean> {
+    const { spending } = this.#options
+    return spending.isLoaded(this.#asked) ? this.#extend(amount) : spending.load(this.#asked).then(() => this.#extend(amount))
+  }
+
+  #extend(amount: bigint): boolean {
     const { spending, now } = this.#options
     if (this.expiresAt !== undefined && this.expiresAt <= now()) return false
     if (spending.refusal({ ...this.#asked, amount }) || !this.#account.lock(amount)) return false
@@ -164,12 +173,12 @@ class Lock implements Authorisation {
     this.#account.unlock(this.#locked)
     const spent = spending.settle(this.#asked, { locked: this.#locked, amount })
     this.#locked = 0n
-    if (amount === 0n) return { operations: [], done: () => undefined }
+    if (amount === 0n) return spent
     const moved = accounts.prepare(principal.tenant, {
       id: this.id,
       kind: 'payment',
       from: this.#account.id,
-      to: accountOf.agent(agent, currency),
+      to: this.#seller.id,
       amount: `${amount}`,
       currency,
       at: now(),
@@ -179,6 +188,12 @@ class Lock implements Authorisation {
       response,
       question,
     })
-    return { operations: [...moved.operations, ...spent], done: (failure) => moved.done(failure) }
+    return {
+      operations: [...moved.operations, ...spent.operations],
+      done: (failure) => {
+        moved.done(failure)
+        spent.done(failure)
+      },
+    }
   }
 }

@@ -1,3 +1,4 @@
+import { formatAmount } from '../core/basics/money.ts'
 import { timeOrderedIds, type Clocks } from '../core/basics/time.ts'
 import type { Signer } from '../core/ports/keys.ts'
 import type { Asked, Authorisation, FreeQuota, HandedOn, Offer, Payments, Refusal } from '../core/ports/payments.ts'
@@ -5,14 +6,14 @@ import type { Operation, Page, PageRequest, Store } from '../core/ports/store.ts
 import type { Logger } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
 import { DECLINED, type Payment } from '../protocol/payment.ts'
-import { Accounts, accountOf, movesOf, movementKey, type Movement } from './accounts.ts'
+import { Accounts, accountOf, movesOf, movementKey, refundsOf, type Movement } from './accounts.ts'
 import { checkLedger, type LedgerReport } from './check.ts'
 import { handOn } from './hand-on.ts'
 import { AccountMethod, TokenMethod } from './ledger-method.ts'
 import { Locks, type PayLock } from './locks.ts'
 import type { PaymentMethod } from './method.ts'
 import { Spending } from './spending.ts'
-import { EXPIRY, expirySort, Tokens, type PayToken } from './tokens.ts'
+import { EXPIRY, expirySort, tokenDue, Tokens, type PayToken } from './tokens.ts'
 
 const SWEEP_MS = 60_000
 const PAGE = 100
@@ -28,6 +29,22 @@ export interface LedgerOptions extends Clocks {
   readonly methods?: readonly PaymentMethod[] | undefined
 }
 
+type Transfer = Pick<Movement, 'kind' | 'from' | 'to' | 'currency' | 'principal' | 'agent' | 'of' | 'description'> & {
+  readonly amount: bigint
+  readonly key?: string | undefined
+}
+
+interface RefundRequest {
+  readonly amount?: bigint | undefined
+  readonly key?: string | undefined
+  readonly description?: string | undefined
+}
+
+interface Refunded {
+  readonly refund: string
+  readonly amount: bigint
+}
+
 /** This server's own ledger: accounts, tokens and locks, on the store that has the sessions. */
 export class Ledger implements Payments {
   readonly accounts: Accounts
@@ -40,6 +57,8 @@ export class Ledger implements Payments {
   readonly #newId: () => string
   #timer: ReturnType<typeof setInterval> | undefined
   #sweeping: Promise<void> | undefined
+  /** What must not be done twice at once, by its name. */
+  readonly #busy = new Map<string, Promise<unknown>>()
 
   constructor(options: LedgerOptions) {
     const { store, now, methods = [], perDay } = options
@@ -49,7 +68,7 @@ export class Ledger implements Payments {
     const accounts = new Accounts(store)
     this.accounts = accounts
     this.tokens = new Tokens({ ...options, accounts, newId })
-    this.locks = new Locks({ store, accounts, now, newId })
+    this.locks = new Locks({ store, accounts, tokens: this.tokens, now, newId })
     this.#spending = new Spending({ store, now, newId, perDay })
     const parts = { accounts, tokens: this.tokens, spending: this.#spending, now, newId }
     this.#account = new AccountMethod(parts)
@@ -97,46 +116,94 @@ export class Ledger implements Payments {
     return this.#options.store.batch(operations, { sync: true })
   }
 
-  /** Gives an account money, or takes some of it out of the ledger. */
-  async transfer(
-    tenant: string,
-    {
-      from,
-      to,
-      ...move
-    }: Pick<Movement, 'kind' | 'from' | 'to' | 'currency' | 'principal' | 'agent' | 'of' | 'description'> & { amount: bigint },
-  ): Promise<string> {
+  /** Gives an account money, or takes some of it out of the ledger. Made again with the same `key`, it moves nothing. */
+  async transfer(tenant: string, { key, ...move }: Transfer): Promise<string> {
+    if (key === undefined) return this.#transfer(tenant, move, `move_${this.#newId()}`)
+    const id = `${move.kind}_${key}`
+    return this.#alone(movementKey(tenant, id), async () => {
+      const before = await this.#movement(tenant, id)
+      return before ? repeated(before, move) : this.#transfer(tenant, move, id)
+    })
+  }
+
+  async #transfer(tenant: string, { from, to, amount, ...move }: Transfer, id: string): Promise<string> {
     const [source] = await Promise.all([this.accounts.get(tenant, from), this.accounts.get(tenant, to)])
-    if (!from.startsWith('outside:') && source.available < move.amount) {
-      throw new UampError('payment_required', 'There is not enough money in this account', { details: { code: 'insufficient_balance' } })
+    if (!from.startsWith('outside:') && source.available < amount) {
+      const [balance_required, balance_current] = [formatAmount(amount), formatAmount(source.available)]
+      throw new UampError('payment_required', `The account has ${balance_current} ${move.currency}, and ${balance_required} are needed`, {
+        details: { code: 'insufficient_balance', balance_required, balance_current, currency: move.currency },
+      })
     }
-    const id = `move_${this.#newId()}`
-    const moved = { ...move, id, from, to, amount: `${move.amount}`, at: this.#options.now() }
+    const moved = { ...move, id, from, to, amount: `${amount}`, at: this.#options.now() }
     await this.accounts.commit([this.accounts.prepare(tenant, moved)])
     return id
   }
 
-  /** Gives back a payment, or a part of it, to the account that it came from. */
-  async refund(tenant: string, payment: string, amount: bigint | undefined): Promise<bigint> {
-    const found = (await this.#options.store.get(movementKey(tenant, payment)))?.value as unknown as Movement | undefined
-    if (found?.kind !== 'payment') throw new UampError('not_found', `There is no payment "${payment}"`)
-    const given = await this.#refunded(tenant, found)
-    const most = BigInt(found.amount) - given
-    const back = amount ?? most
-    if (back > most || back <= 0n) throw new UampError('conflict', 'The payment is smaller than this, or was given back already')
-    const { from, to, currency, principal, agent } = found
-    await this.transfer(tenant, { kind: 'refund', from: to, to: from, amount: back, currency, principal, agent, of: payment })
-    return back
+  async #movement(tenant: string, id: string): Promise<Movement | undefined> {
+    return (await this.#options.store.get(movementKey(tenant, id)))?.value as unknown as Movement | undefined
+  }
+
+  /** Runs what has one name one after the other. */
+  #alone<T>(name: string, run: () => Promise<T>): Promise<T> {
+    const done = (this.#busy.get(name) ?? Promise.resolve()).then(run, run)
+    const quiet = done.catch(() => undefined)
+    this.#busy.set(name, quiet)
+    void quiet.then(() => this.#busy.get(name) === quiet && this.#busy.delete(name))
+    return done
+  }
+
+  /** A payment that was made. */
+  async payment(tenant: string, id: string): Promise<Movement | undefined> {
+    const found = await this.#movement(tenant, id)
+    return found?.kind === 'payment' ? found : undefined
+  }
+
+  /**
+   * Gives back a payment, or a part of it. Without an amount, all that is left of it. If the token that paid has ended, the money goes to
+   * where the rest of it went. The same key again gives the same answer, and moves nothing.
+   */
+  refund(tenant: string, payment: Movement, { amount, key, description }: RefundRequest = {}): Promise<Refunded> {
+    return this.#alone(movementKey(tenant, payment.id), async () => {
+      const refund = key === undefined ? `move_${this.#newId()}` : `refund_${payment.id}_${key}`
+      const before = key === undefined ? undefined : await this.#movement(tenant, refund)
+      if (before) {
+        if (amount !== undefined && `${amount}` !== before.amount) throw otherKey()
+        return { refund, amount: BigInt(before.amount) }
+      }
+      const left = BigInt(payment.amount) - (await this.#refunded(tenant, payment.id))
+      const back = amount ?? left
+      if (back > left || back <= 0n) {
+        throw new UampError('conflict', `Of this payment, ${formatAmount(left)} ${payment.currency} can be given back`, {
+          details: { refundable: formatAmount(left), currency: payment.currency },
+        })
+      }
+      const { id: of, to: from, currency, principal, agent } = payment
+      const to = await this.#payerOf(tenant, payment)
+      await this.#transfer(tenant, { kind: 'refund', from, to, amount: back, currency, principal, agent, of, description }, refund)
+      return { refund, amount: back }
+    })
   }
 
   /** What was given back of a payment so far. */
-  async #refunded(tenant: string, { id, from }: Movement): Promise<bigint> {
+  async #refunded(tenant: string, payment: string): Promise<bigint> {
     let sum = 0n
     for (let after: string | undefined; ;) {
-      const page = await this.statement(tenant, from, { limit: PAGE, ...(after !== undefined && { after }) })
-      for (const move of page.items) if (move.kind === 'refund' && move.of === id) sum += BigInt(move.amount)
+      const page = await this.#options.store.list(refundsOf(tenant, payment), { limit: PAGE, ...(after !== undefined && { after }) })
+      for (const { value } of page.items) sum += BigInt((value as unknown as Movement).amount)
       if ((after = page.next) === undefined) return sum
     }
+  }
+
+  /** Where the money of a payment came from. A lock or a token may have ended since. */
+  async #payerOf(tenant: string, { from, currency, principal = '' }: Movement): Promise<string> {
+    const [kind, id] = [from.slice(0, from.indexOf(':')), from.slice(from.indexOf(':') + 1)]
+    if (kind !== 'lock' && kind !== 'token') return from
+    const token = kind === 'token' ? id : (await this.locks.get(tenant, id))?.token
+    const heir = token === undefined ? undefined : await this.tokens.heir(tenant, token)
+    if (heir !== undefined) return heir
+    // A lock names the owner of its token, but a turn whoever asked.
+    if (kind === 'lock') return accountOf.principal(principal, currency)
+    throw new UampError('conflict', 'The token that paid is forgotten, so nobody knows any more whom to give it back to')
   }
 
   /** The movements of an account, the newest first. */
@@ -172,19 +239,29 @@ export class Ledger implements Payments {
 
   async #sweep(): Promise<void> {
     const until = expirySort(this.#options.now())
+    const failures: unknown[] = []
     for (let after: string | undefined; ;) {
       const page = await this.#options.store.list(EXPIRY, { limit: PAGE, ...(after !== undefined && { after }) })
+      let isOver = (after = page.next) === undefined
       for (const { value } of page.items) {
         const due = value as unknown as PayToken | PayLock
-        if (expirySort('parts' in due ? due.expiresAt : (due.endedAt ?? due.expiresAt)) > until) return
-        await ('parts' in due ? this.locks.release(due) : this.tokens.end(due))
+        isOver = expirySort('parts' in due ? due.expiresAt : tokenDue(due)) > until
+        if (isOver) break
+        // One that cannot be ended keeps none of the others from it.
+        await ('parts' in due ? this.locks.release(due) : this.tokens.end(due)).catch((error: unknown) => failures.push(error))
       }
-      if ((after = page.next) === undefined) return
+      if (isOver || after === undefined) break
     }
+    if (failures.length > 0) throw failures[0]
   }
+}
 
-  /** The account that pays for tokens of a principal. */
-  accountOf(principal: string, currency: string): string {
-    return accountOf.principal(principal, currency)
-  }
+/** The answer to a transfer that is made again. */
+function repeated({ id, from, to, amount }: Movement, again: Transfer): string {
+  if (from === again.from && to === again.to && amount === `${again.amount}`) return id
+  throw otherKey()
+}
+
+function otherKey(): UampError {
+  return new UampError('conflict', 'This idempotency key was used for something else')
 }

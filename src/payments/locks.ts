@@ -4,7 +4,7 @@ import type { Operation, Store } from '../core/ports/store.ts'
 import { UampError } from '../protocol/errors.ts'
 import type { Json } from '../protocol/json.ts'
 import { accountOf, type Accounts, type Movement } from './accounts.ts'
-import { EXPIRY, expirySort, type PayToken } from './tokens.ts'
+import { EXPIRY, expirySort, type PayToken, type Tokens } from './tokens.ts'
 
 /** How long an ended lock can still be looked at: a settlement that is repeated finds its answer as long. */
 const KEPT_MS = 7 * 86_400_000
@@ -19,22 +19,50 @@ export interface PayLock {
   readonly owner: string
   /** Who is paid from it. */
   readonly agent: string
+  /** The principal that opened it, and may settle it. */
+  readonly openedBy: string
   readonly currency: string
   readonly createdAt: number
   readonly expiresAt: number
   readonly state: 'open' | 'settled' | 'released'
   /** What was taken from it, by idempotency key. */
-  readonly parts: Readonly<Record<string, string>>
+  readonly parts: Readonly<Record<string, Part>>
+}
+
+/** One settlement, and the answer to it. */
+interface Part {
+  readonly charged: string
+  readonly remaining: string
+  readonly payment?: string | undefined
 }
 
 export interface Settled {
   readonly charged: bigint
   readonly remaining: bigint
+  /** Names the payment, so that it can be given back. Undefined: nothing was paid. */
+  readonly payment: string | undefined
+}
+
+export interface LockRequest {
+  readonly agent: string
+  readonly openedBy: string
+  readonly amount: bigint
+  readonly ttlMs: number
+}
+
+export interface SettleRequest {
+  readonly amount: bigint
+  /** The same key again gives the same answer, and moves nothing. */
+  readonly key: string
+  /** Gives back what is left. */
+  readonly release: boolean
+  readonly description?: string | undefined
 }
 
 interface LocksOptions {
   readonly store: Store
   readonly accounts: Accounts
+  readonly tokens: Pick<Tokens, 'checkOpen' | 'heir'>
   readonly now: () => number
   readonly newId: () => string
 }
@@ -55,10 +83,7 @@ export class Locks {
     return (await this.#options.store.get(lockKey(tenant, id)))?.value as unknown as PayLock | undefined
   }
 
-  async open(
-    token: PayToken,
-    { agent, amount, ttlMs }: { readonly agent: string; readonly amount: bigint; readonly ttlMs: number },
-  ): Promise<PayLock> {
+  async open(token: PayToken, { agent, openedBy, amount, ttlMs }: LockRequest): Promise<PayLock> {
     const { now, newId } = this.#options
     const { tenant, owner, currency } = token
     const createdAt = now()
@@ -69,29 +94,34 @@ export class Locks {
       token: token.id,
       owner,
       agent,
+      openedBy,
       currency,
       createdAt,
       expiresAt,
       state: 'open',
       parts: {},
     }
-    await this.#fill(lock, amount, [set(lock)])
+    await this.#fill(lock, { amount, token, beside: [set(lock)] })
     return lock
   }
 
-  /** Locks more. */
-  extend(lock: PayLock, amount: bigint): Promise<bigint> {
+  /** Locks more of the same token. */
+  extend(lock: PayLock, { amount, token }: { readonly amount: bigint; readonly token: PayToken }): Promise<bigint> {
     return this.#alone(lock, async (current) => {
       this.#checkOpen(current)
-      await this.#fill(current, amount)
+      await this.#fill(current, { amount, token })
       return (await this.#account(current)).balance
     })
   }
 
-  async #fill(lock: PayLock, amount: bigint, beside: readonly Operation[] = []): Promise<void> {
-    const { accounts } = this.#options
+  async #fill(
+    lock: PayLock,
+    { amount, token, beside }: { readonly amount: bigint; readonly token: PayToken; readonly beside?: readonly Operation[] },
+  ): Promise<void> {
+    const { accounts, tokens } = this.#options
     const source = await accounts.get(lock.tenant, accountOf.token(lock.token))
     await this.#account(lock)
+    tokens.checkOpen(token)
     if (source.available < amount) {
       const [wanted, there] = [formatAmount(amount), formatAmount(source.available)]
       throw new UampError('payment_required', `${wanted} ${lock.currency} are needed, and ${there} are there`, {
@@ -103,15 +133,12 @@ export class Locks {
   }
 
   /** Pays the agent from a lock. The same key again gives the same answer, and moves nothing. */
-  settle(
-    lock: PayLock,
-    { amount, key, release, description }: { amount: bigint; key: string; release: boolean; description?: string | undefined },
-  ): Promise<Settled> {
+  settle(lock: PayLock, { amount, key, release, description }: SettleRequest): Promise<Settled> {
     return this.#alone(lock, async (current) => {
       const { accounts } = this.#options
-      const before = current.parts[key]
+      const before = Object.hasOwn(current.parts, key) ? current.parts[key] : undefined
+      if (before) return repeated(before, amount)
       const account = await this.#account(current)
-      if (before !== undefined) return { charged: BigInt(before), remaining: account.balance }
       this.#checkOpen(current)
       if (amount > account.available) {
         const [wanted, there] = [formatAmount(amount), formatAmount(account.available)]
@@ -119,7 +146,7 @@ export class Locks {
           details: { code: 'insufficient_balance', balance_required: wanted, balance_current: there },
         })
       }
-      if (Object.keys(current.parts).length >= PARTS) throw new UampError('too_large', `A lock can be settled in ${PARTS} parts`)
+      if (Object.keys(current.parts).length >= PARTS) throw new UampError('conflict', `A lock can be settled in ${PARTS} parts`)
       const seller = accountOf.agent(current.agent, current.currency)
       await accounts.get(current.tenant, seller)
       const [from, left] = [accountOf.lock(current.id), account.available - amount]
@@ -127,9 +154,10 @@ export class Locks {
       const paid = amount > 0n ? [this.#move(current, { kind: 'payment', from, to: seller, amount, ...what })] : []
       const ends = release || left === 0n
       const back = ends ? await this.#back(current, left) : []
-      const parts = { ...current.parts, [key]: `${amount}` }
-      await this.#commit(current, [...paid, ...back], { parts, ...(ends && { state: 'settled' }) })
-      return { charged: amount, remaining: ends ? 0n : left }
+      const answer = { charged: amount, remaining: ends ? 0n : left, payment: paid[0]?.id }
+      const part: Part = { ...answer, charged: `${amount}`, remaining: `${answer.remaining}` }
+      await this.#commit(current, [...paid, ...back], { parts: { ...current.parts, [key]: part }, ...(ends && { state: 'settled' }) })
+      return answer
     })
   }
 
@@ -144,8 +172,9 @@ export class Locks {
   }
 
   async #back(lock: PayLock, amount: bigint): Promise<Movement[]> {
-    const to = accountOf.token(lock.token)
-    await this.#options.accounts.get(lock.tenant, to)
+    const { accounts, tokens } = this.#options
+    const to = (await tokens.heir(lock.tenant, lock.token)) ?? accountOf.principal(lock.owner, lock.currency)
+    await accounts.get(lock.tenant, to)
     return amount > 0n ? [this.#move(lock, { kind: 'release', from: accountOf.lock(lock.id), to, amount })] : []
   }
 
@@ -162,7 +191,8 @@ export class Locks {
     { amount, ...move }: Pick<Movement, 'kind' | 'from' | 'to' | 'description'> & { readonly amount: bigint },
   ): Movement {
     const { newId, now } = this.#options
-    return { id: `move_${newId()}`, ...move, amount: `${amount}`, currency, at: now(), principal: owner, agent }
+    const prefix = move.kind === 'payment' ? 'pay' : 'move'
+    return { id: `${prefix}_${newId()}`, ...move, amount: `${amount}`, currency, at: now(), principal: owner, agent }
   }
 
   #account({ tenant, id }: PayLock) {
@@ -187,6 +217,11 @@ export class Locks {
     void quiet.then(() => this.#busy.get(key) === quiet && this.#busy.delete(key))
     return done
   }
+}
+
+function repeated({ charged, remaining, payment }: Part, amount: bigint): Settled {
+  if (BigInt(charged) === amount) return { charged: amount, remaining: BigInt(remaining), payment }
+  throw new UampError('conflict', 'This idempotency key was used for something else')
 }
 
 function set(lock: PayLock): Operation {

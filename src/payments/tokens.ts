@@ -1,6 +1,6 @@
 import { signJwt } from '../auth/mint.ts'
 import { OwnKeys } from '../auth/verify/own-keys.ts'
-import { hasSignature, parseToken } from '../auth/verify/token.ts'
+import { hasSignature, parseToken, TOKEN_CHARS } from '../auth/verify/token.ts'
 import { formatAmount } from '../core/basics/money.ts'
 import { storeKey } from '../core/basics/store-key.ts'
 import type { Clocks } from '../core/basics/time.ts'
@@ -19,6 +19,8 @@ const MOST = 10_000
 const AGE_MS = 5 * 60_000
 /** How long an ended token can still be looked at. */
 const KEPT_MS = 30 * 86_400_000
+/** An ended token is looked at once more after so long, for money that was on its way to it. */
+const AGAIN_MS = 60_000
 /** Every record that ends by itself, by the time of its end. */
 export const EXPIRY = 'money-expiry'
 
@@ -38,6 +40,8 @@ export interface PayToken {
   readonly maxDepth: number
   /** The account that gets back what is left. */
   readonly source: string
+  /** The account that gets it if all tokens between have ended. */
+  readonly root: string
   /** The token that it was split off from. */
   readonly parent?: string | undefined
   /** Nothing can be paid with it any more. */
@@ -76,6 +80,14 @@ export class Tokens {
   constructor(options: TokensOptions) {
     this.#options = options
     this.#keys = new OwnKeys({ signer: options.signer, monotonic: options.monotonic, purpose: 'payments' })
+  }
+
+  /** Throws `conflict` if nothing can be paid with a token any more. Asks memory alone, which knows of every end. */
+  checkOpen(token: PayToken): void {
+    const { endedAt, expiresAt } = this.#known.get(tokenKey(token.tenant, token.id)) ?? token
+    if (endedAt !== undefined) throw new UampError('conflict', 'The token was revoked', { details: { code: 'token_invalid' } })
+    if (expiresAt > this.#options.now()) return
+    throw new UampError('conflict', 'The token has expired', { details: { code: 'token_expired' } })
   }
 
   /** The token that a text is, without waiting, if it was seen before and both are in memory. */
@@ -128,7 +140,7 @@ export class Tokens {
 
   /** Makes a token, and moves money to it. Throws `payment_required` if its source has not enough. */
   issue(request: TokenRequest): Promise<{ readonly token: PayToken; readonly text: string }> {
-    return this.#make(request, { kind: 'issue', depth: 0 })
+    return this.#make(request, { kind: 'issue', depth: 0, root: request.source })
   }
 
   /** Splits money off a token, for somebody else to spend. */
@@ -136,24 +148,25 @@ export class Tokens {
     parent: PayToken,
     { agents, amount, expiresAt }: { readonly agents: readonly string[]; readonly amount: bigint; readonly expiresAt?: number | undefined },
   ): Promise<{ readonly token: PayToken; readonly text: string }> {
+    this.checkOpen(parent)
     if (parent.depth >= parent.maxDepth) {
       throw new UampError('forbidden', `The token may be handed on ${parent.maxDepth} times, and has been`, {
         details: { max_depth: parent.maxDepth, reason: 'max_depth' },
       })
     }
     const until = Math.min(expiresAt ?? parent.expiresAt, parent.expiresAt)
-    const { tenant, owner, currency, maxDepth } = parent
+    const { tenant, owner, currency, maxDepth, root } = parent
     const ttlMs = until - this.#options.now()
     const source = accountOf.token(parent.id)
     return this.#make(
       { tenant, owner, agents, amount, currency, ttlMs, maxDepth, source },
-      { kind: 'delegate', depth: parent.depth + 1, parent: parent.id },
+      { kind: 'delegate', depth: parent.depth + 1, root, parent: parent.id },
     )
   }
 
   async #make(
     request: TokenRequest,
-    { kind, ...above }: { readonly kind: 'issue' | 'delegate'; readonly depth: number; readonly parent?: string },
+    { kind, ...above }: Pick<PayToken, 'depth' | 'root' | 'parent'> & { readonly kind: 'issue' | 'delegate' },
   ): Promise<{ readonly token: PayToken; readonly text: string }> {
     const { newId, now, ownUrl, signer } = this.#options
     const { tenant, owner, agents, amount, currency, ttlMs, maxDepth, source } = request
@@ -182,62 +195,92 @@ export class Tokens {
       max_depth: maxDepth - token.depth,
     }
     const text = await signJwt(signer as Signer, { purpose: 'payments', typ: TYP, claims })
+    // Nobody could verify it.
+    if (text.length > TOKEN_CHARS) throw new UampError('invalid_request', 'The token would be too long: name fewer agents')
     await this.#fund(token, { amount, kind, from: source }, [this.#set(token)])
     this.#remember(token)
     return { token, text }
   }
 
-  /** Adds money to a token. */
-  topUp(token: PayToken, amount: bigint, from: string): Promise<void> {
-    if (token.endedAt !== undefined) throw new UampError('conflict', 'The token has ended')
-    return this.#fund(token, { amount, kind: 'topup', from })
+  /** Adds money to a token. Money of an account never leaves the ledger when the token ends, even if that which it had came from outside. */
+  async topUp(token: PayToken, amount: bigint, from: string): Promise<void> {
+    this.checkOpen(token)
+    const isBacked = from.startsWith('outside:') || !token.source.startsWith('outside:')
+    const backed = isBacked ? token : { ...token, source: from, root: from }
+    await this.#fund(backed, { amount, kind: 'topup', from }, isBacked ? [] : [this.#set(backed)])
+    if (!isBacked) this.#remember({ ...backed, ...this.#known.get(tokenKey(token.tenant, token.id)), source: from, root: from })
   }
 
   async #fund(
-    { id, tenant, currency, owner }: PayToken,
+    token: PayToken,
     { amount, kind, from }: Pick<Movement, 'kind' | 'from'> & { readonly amount: bigint },
     beside: readonly Operation[] = [],
   ): Promise<void> {
     const { accounts, newId, now } = this.#options
+    const { id, tenant, currency, owner } = token
     const source = await accounts.get(tenant, from)
     await accounts.get(tenant, accountOf.token(id))
+    this.checkOpen(token)
     if (!from.startsWith('outside:') && source.available < amount) {
       const [wanted, there] = [formatAmount(amount), formatAmount(source.available)]
       throw new UampError('payment_required', `There are ${there} ${currency}, but ${wanted} are needed`, {
-        details: { balance_required: wanted, balance_current: there, currency },
+        details: { code: 'insufficient_balance', balance_required: wanted, balance_current: there, currency },
       })
     }
     const move = { id: `move_${newId()}`, kind, from, to: accountOf.token(id), amount: `${amount}`, currency, at: now(), principal: owner }
     await accounts.commit([accounts.prepare(tenant, move)], beside)
   }
 
-  /** Ends a token. What is left goes back to where it came from; money that is locked follows when its lock ends. */
+  /** Ends a token and all that were split off from it. */
+  async revoke(token: PayToken): Promise<void> {
+    const { tenant, id } = token
+    // First this one: nothing can be split off from it any more.
+    await this.end(token)
+    for (let after: string | undefined; ;) {
+      const page = await this.#options.store.list(splitOff(tenant, id), after === undefined ? {} : { after })
+      for (const { value } of page.items) {
+        const child = await this.get(tenant, (value as unknown as PayToken).id)
+        if (child && child.endedAt === undefined) await this.revoke(child)
+      }
+      if ((after = page.next) === undefined) return
+    }
+  }
+
+  /** Ends a token. What is left goes back to where it came from; money that is locked, or on its way to it, follows later. */
   async end(token: PayToken): Promise<void> {
     const { accounts, newId, now, store } = this.#options
     const { tenant, id, currency, owner } = token
-    const ended = token.endedAt === undefined ? { ...token, endedAt: now() } : token
+    const known = (await this.get(tenant, id)) ?? token
+    const { endedAt = now() } = known
+    const ended = { ...known, endedAt }
     this.#remember(ended)
     const account = await accounts.get(tenant, accountOf.token(id))
-    const to = await this.#openSource(token)
+    const to = await this.#above(ended)
     await accounts.get(tenant, to)
     const left = account.available
-    const set = this.#set(ended, account.locked > 0n)
+    const isOver = left <= 0n && !account.isBusy && endedAt + AGAIN_MS <= now()
+    const set = this.#set(ended, !isOver)
     if (left <= 0n) return store.batch([set], { sync: true })
-    const move = { id: `move_${newId()}`, kind: 'return', from: accountOf.token(id), to, amount: `${left}`, currency } as const
+    const move = { id: `move_${newId()}`, kind: 'return', from: account.id, to, amount: `${left}`, currency } as const
     await accounts.commit([accounts.prepare(tenant, { ...move, at: now(), principal: owner })], [set])
   }
 
-  /** Where its money goes back to. The token that it was split off from may have ended itself. */
-  async #openSource({ tenant, source, parent }: PayToken): Promise<string> {
-    const above = parent === undefined ? undefined : await this.get(tenant, parent)
-    return above?.endedAt === undefined ? source : this.#openSource(above)
+  /** The account for money that comes back to a token: its own, or where its money goes when it has ended. Undefined: it is forgotten. */
+  async heir(tenant: string, id: string): Promise<string | undefined> {
+    const token = await this.get(tenant, id)
+    return token && (token.endedAt === undefined ? accountOf.token(id) : this.#above(token))
+  }
+
+  async #above({ tenant, parent, source, root }: PayToken): Promise<string> {
+    return parent === undefined ? source : ((await this.heir(tenant, parent)) ?? root)
   }
 
   #set(token: PayToken, isOpen = token.endedAt === undefined): Operation {
-    const { tenant, owner, id, expiresAt } = token
+    const { tenant, owner, id, parent } = token
     const index = [[ownedBy(tenant, owner), id] as const]
-    const due = isOpen ? [[EXPIRY, expirySort(token.endedAt ?? expiresAt)] as const] : []
-    const options = { index: [...index, ...due], ...(!isOpen && { ttlMs: KEPT_MS }) }
+    const above = parent === undefined ? [] : [[splitOff(tenant, parent), id] as const]
+    const due = isOpen ? [[EXPIRY, expirySort(tokenDue(token))] as const] : []
+    const options = { index: [...index, ...above, ...due], ...(!isOpen && { ttlMs: KEPT_MS }) }
     return { op: 'set', key: tokenKey(tenant, id), value: token as unknown as Json, options }
   }
 
@@ -262,8 +305,17 @@ export function expirySort(time: number): string {
   return String(Math.max(0, Math.floor(time))).padStart(15, '0')
 }
 
+/** When there is something to do for a token. */
+export function tokenDue({ endedAt, expiresAt }: Pick<PayToken, 'endedAt' | 'expiresAt'>): number {
+  return endedAt === undefined ? expiresAt : endedAt + AGAIN_MS
+}
+
 export function tokenKey(tenant: string, id: string): string {
   return storeKey(tenant, 'money-token', id)
+}
+
+function splitOff(tenant: string, parent: string): string {
+  return storeKey(tenant, 'money-split', parent)
 }
 
 function ownedBy(tenant: string, owner: string): string {

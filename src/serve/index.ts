@@ -21,7 +21,8 @@ import type { ModelTable } from '../core/ports/models.ts'
 import type { Payments } from '../core/ports/payments.ts'
 import type { Logger, Transport } from '../core/ports/transport.ts'
 import type { Ledger } from '../payments/ledger.ts'
-import type { PaymentSettings } from '../payments/settings.ts'
+import { ledgerRest } from '../payments/rest/index.ts'
+import { isPayments, type PaymentSettings } from '../payments/settings.ts'
 import { UampError } from '../protocol/errors.ts'
 import { DEFAULT_LIMITS, type Limits } from '../server/limits.ts'
 import { createNodeApp } from '../server/node/app.ts'
@@ -270,7 +271,11 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
     ...(options.transports ?? []),
     ...builtIn({ ...options, omnia: { blobs, ...options.omnia } }),
     issuer({ tokens, grants: options.grants, ...settings }),
+    ...(options.payments && isPayments(options.payments) ? [] : [ledgerRest({ ledger: () => open.ledger, isOpen: () => isOperators() })]),
   ]
+  // Where nobody can show a token, and nobody comes from elsewhere, whoever calls has started the server. It knows its own URL without
+  // being told only if it listens on the loopback address itself, and no proxy is in front of it.
+  const isOperators = (): boolean => !believesSomebody && publicUrl === undefined && node.ownUrl() !== undefined
   const open = openGateway({
     agents: 'run' in given ? [given] : given,
     protocols: transports.filter(({ serves }) => serves === undefined).map(({ name }) => name),

@@ -97,10 +97,6 @@ describe('UAMP events', () => {
   })
 })
 
-expectedFailure('uamp-transports.topup-endpoint', 'a token is topped up', async () => {
-  const { url } = await startServer(shop)
-  expect((await ask(`${url}/api/payments/tokens/t1/topup`, { amount: '1' })).status).toBe(200)
-})
 expectedFailure('openai-completions.payment', 'a worthless X-PAYMENT is 402', async () => {
   const { url } = await startServer(shop)
   expect((await ask(`${url}/v1/chat/completions`, { messages: [user('x')] }, { 'x-payment': WORTHLESS })).status).toBe(402)

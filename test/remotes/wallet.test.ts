@@ -12,6 +12,7 @@ import { startServer } from '../support/server.ts'
 import { say, textOf } from '../support/talk.ts'
 import { overWebSocket } from '../support/wire.ts'
 import { verifies } from '../support/verifies.ts'
+import { started } from './acp/started.ts'
 import { begin } from './plain.ts'
 
 type Make = (url: string, wallet: Wallet | undefined) => AgentPort
@@ -127,4 +128,21 @@ test('many at once on one wallet stay within the day', async () => {
   const answers = await Promise.all(Array.from({ length: 32 }, ask))
   expect(answers.filter(Boolean)).toHaveLength(10)
   expect(await money.earned('demo')).toBe('0.10')
+})
+
+verifies(['remote-pay.wallet', 'remote-pay.over', 'remote-pay.relay'], 'an ACP agent that wants money gets it with the same prompt', async () => {
+  const paid = await started({ wallet: tokenWallet('coin') })
+  const events = await say(paid.wire, 'paid work')
+  expect(textOf(events)).toBe('coin coin')
+  expect(events.at(-1)?.['response'].extensions.uamp.paid_to).toEqual([{ agent: 'coder', scheme: 'token', amount: '0.02', currency: 'USD' }])
+  const bounded = await started({ wallet: budget(tokenWallet('coin'), { perCall: '0.01' }) })
+  expect((await say(bounded.wire, 'paid work')).at(-1)).toMatchObject({
+    type: 'response.error',
+    error: { code: 'payment_required', details: { reason: 'budget_exceeded' } },
+  })
+  const relaying = await started()
+  const answer = await begin(relaying.wire, 'paid work')
+  expect(await relaying.wire.next('payment.required')).toMatchObject({ requirements: { amount: '0.02', reason: 'Pay first' } })
+  await relaying.wire.send({ type: 'payment.submit', payment: { scheme: 'token', token: 'theirs' } })
+  expect(textOf(await answer.end())).toBe('theirs theirs')
 })

@@ -24,6 +24,7 @@ export const SCOPES = [
   'content',
   'room',
   'pay',
+  'bank',
   'operate',
   'host',
   'platform',

@@ -3,7 +3,7 @@ import { fromBase64 } from '../../protocol/base64.ts'
 import { isRecord, parseJson } from '../../protocol/json.ts'
 
 /** The longest token that is looked at. */
-const TOKEN_CHARS = 8192
+export const TOKEN_CHARS = 8192
 
 /** Asymmetric algorithms, and the kind of key that each needs. `none` and `HS*` are not here, so nobody can ask for them (RFC 8725 §3.1). */
 export const ALGORITHMS = {

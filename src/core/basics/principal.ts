@@ -55,6 +55,7 @@ const VERBS = {
   room: 'enter rooms of',
   host: 'host',
   pay: 'pay',
+  bank: 'keep the money of',
   operate: 'operate',
 } satisfies Record<Action, string>
 

@@ -70,10 +70,11 @@ export interface Denial {
 /**
  * What a principal may do. `call`: talk to an agent, over any protocol; this includes `read` and `cancel` for what the principal has
  * asked, and `content`, which is to send files. `tool`: run an agent's tools directly. `host`: offer an agent of this name through this
- * server. `operate`: see how the server is doing. `room` and `pay` are for what comes with rooms and payments. The set is closed, so
- * that a right holds on every transport or on none.
+ * server. `operate`: see how the server is doing. `pay`: use one's own money. `bank`: make money, and see and move that of others, so it
+ * does not come with `operate`, which every token of a list has. `room` is for what comes with rooms. The set is closed, so that a right
+ * holds on every transport or on none.
  */
-export type Action = 'call' | 'tool' | 'read' | 'cancel' | 'content' | 'room' | 'host' | 'pay' | 'operate'
+export type Action = 'call' | 'tool' | 'read' | 'cancel' | 'content' | 'room' | 'host' | 'pay' | 'bank' | 'operate'
 
 /** Decides who may call, in the same way for every transport. */
 export interface Access {

@@ -40,6 +40,7 @@ export function splitWallet({ url, token, headers, fetch = globalThis.fetch.bind
       const body = JSON.stringify({ parentToken, delegateTo: agent, amount: requirements.amount })
       const split = await call('delegate', { method: 'POST', body, signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]) })
       if (split === 402) return { declined: 'There is not enough money in the token', code: 'budget_exceeded' }
+      if (split === 403) return { declined: 'The token may not be handed on' }
       if (typeof split === 'number') return { declined: `The ledger does not split the token: it answered ${split}` }
       const text = split['token']
       if (typeof text !== 'string') return { declined: 'The ledger does not split the token: it gave none' }

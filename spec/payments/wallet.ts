@@ -9,7 +9,10 @@ export const walletRequirements = wallets({
   'budget.bounds': ['budget', 'No answer and no day costs more than it may, also when 64 are asked at once.'],
   'budget.gives-back': ['budget', 'What was not charged may be spent again; a signed proof counts in full.'],
   'budget.approval': ['budget', 'An answer that costs more than a limit is paid only if somebody approves.'],
-  'split.exact': ['delegated tokens', 'Each demand is paid with a token of its own, with no more money and less depth; the rest goes back.'],
+  'split.exact': [
+    'delegated tokens',
+    'Each demand is paid with a token of its own, with no more money and less depth; the rest goes back.',
+  ],
   'x402-wallet.bounds': ['x402', 'A proof is signed for known contracts only, and for no more than the budget counts.'],
   'remote-pay.wallet': ['remotes', 'A remote agent of every protocol is paid by the wallet, and its answer comes.'],
   'remote-pay.over': ['remotes', 'A remote agent that wants more than the budget gets nothing, and the turn says why.'],

@@ -7,7 +7,8 @@ import type { EventOf, ServerEvent } from '../protocol/events.ts'
  * (an answer that was to be verified is not signed, or not by the server), `payment_declined` and `budget_exceeded` (the wallet does not
  * pay).
  */
-export type ClientErrorCode = ErrorCode | 'unreachable' | 'closed' | 'gap' | 'slow_consumer' | 'bad_signature' | 'payment_declined' | 'budget_exceeded'
+export type ClientErrorCode =
+  ErrorCode | 'unreachable' | 'closed' | 'gap' | 'slow_consumer' | 'bad_signature' | 'payment_declined' | 'budget_exceeded'
 
 export interface ErrorBody {
   readonly code: string

@@ -154,4 +154,3 @@ function isPlain(text: string): boolean {
   }
   return true
 }
-

@@ -117,7 +117,10 @@ verifies('budget.approval', 'above the limit somebody has to approve', async () 
   expect(isPaid(await pay(wallet, invoice('0.04', { call: 'a' })))).toBe(true)
   expect(questions).toHaveLength(3)
   const nobody = budget(tokenWallet('t'), { above: { amount: '0.05' } })
-  expect(await pay(nobody, invoice('0.06'))).toMatchObject({ code: 'budget_exceeded', declined: expect.stringContaining('nobody can be asked') })
+  expect(await pay(nobody, invoice('0.06'))).toMatchObject({
+    code: 'budget_exceeded',
+    declined: expect.stringContaining('nobody can be asked'),
+  })
   expect(isPaid(await nobody.pay(invoice('0.06'), { signal: NEVER, approve: () => true }))).toBe(true)
 })
 

@@ -26,7 +26,9 @@ verifies('split.exact', 'each demand has a token of its own, and what is left of
     if (event.type === 'payment.accepted') expect(event.balance_remaining).toBe('0.00')
   }
   expect(seen).toContain('payment.accepted')
-  await expect.poll(() => calls).toEqual(['POST delegate', 'POST verify', 'DELETE tokens/'].map((call) => call.replace(' ', ` ${url}/api/payments/`)))
+  await expect
+    .poll(() => calls)
+    .toEqual(['POST delegate', 'POST verify', 'DELETE tokens/'].map((call) => call.replace(' ', ` ${url}/api/payments/`)))
   await expect.poll(() => token.left()).toBe('0.98')
   expect(await money.earned('demo')).toBe('0.02')
   expect((await server.ledger.check()).problems).toEqual([])

@@ -20,7 +20,8 @@ type Make = (url: string, wallet: Wallet | undefined) => AgentPort
 const name = 'far'
 const REMOTES: Readonly<Record<string, Make>> = {
   'events over HTTP': (url, wallet) => remoteEvents({ name, url, agent: 'demo', ...(wallet && { wallet }) }),
-  'events over WebSocket': (url, wallet) => remoteEvents({ name, url: url.replace('http', 'ws'), agent: 'demo', ...(wallet && { wallet }) }),
+  'events over WebSocket': (url, wallet) =>
+    remoteEvents({ name, url: url.replace('http', 'ws'), agent: 'demo', ...(wallet && { wallet }) }),
   completions: (url, wallet) => remoteCompletions({ name, url: `${url}/v1`, model: 'demo', ...(wallet && { wallet }) }),
   A2A: (url, wallet) => remoteA2a({ name, url: `${url}/agents/demo`, ...(wallet && { wallet }) }),
   'AG-UI': (url, wallet) => remoteAgUi({ name, url: `${url}/agents/demo/ag-ui`, ...(wallet && { wallet }) }),
@@ -121,7 +122,8 @@ test('many at once on one wallet stay within the day', async () => {
   const here = await startServer(remoteEvents({ name, url: there.url, agent: 'demo', wallet }))
   const client = connect(here.url)
   onTestFinished(() => client.close())
-  const ask = async (): Promise<boolean> => (await client.session()).say('/pay 0.01').then(
+  const ask = async (): Promise<boolean> =>
+    (await client.session()).say('/pay 0.01').then(
       () => true,
       () => false,
     )
@@ -130,19 +132,25 @@ test('many at once on one wallet stay within the day', async () => {
   expect(await money.earned('demo')).toBe('0.10')
 })
 
-verifies(['remote-pay.wallet', 'remote-pay.over', 'remote-pay.relay'], 'an ACP agent that wants money gets it with the same prompt', async () => {
-  const paid = await started({ wallet: tokenWallet('coin') })
-  const events = await say(paid.wire, 'paid work')
-  expect(textOf(events)).toBe('coin coin')
-  expect(events.at(-1)?.['response'].extensions.uamp.paid_to).toEqual([{ agent: 'coder', scheme: 'token', amount: '0.02', currency: 'USD' }])
-  const bounded = await started({ wallet: budget(tokenWallet('coin'), { perCall: '0.01' }) })
-  expect((await say(bounded.wire, 'paid work')).at(-1)).toMatchObject({
-    type: 'response.error',
-    error: { code: 'payment_required', details: { reason: 'budget_exceeded' } },
-  })
-  const relaying = await started()
-  const answer = await begin(relaying.wire, 'paid work')
-  expect(await relaying.wire.next('payment.required')).toMatchObject({ requirements: { amount: '0.02', reason: 'Pay first' } })
-  await relaying.wire.send({ type: 'payment.submit', payment: { scheme: 'token', token: 'theirs' } })
-  expect(textOf(await answer.end())).toBe('theirs theirs')
-})
+verifies(
+  ['remote-pay.wallet', 'remote-pay.over', 'remote-pay.relay'],
+  'an ACP agent that wants money gets it with the same prompt',
+  async () => {
+    const paid = await started({ wallet: tokenWallet('coin') })
+    const events = await say(paid.wire, 'paid work')
+    expect(textOf(events)).toBe('coin coin')
+    expect(events.at(-1)?.['response'].extensions.uamp.paid_to).toEqual([
+      { agent: 'coder', scheme: 'token', amount: '0.02', currency: 'USD' },
+    ])
+    const bounded = await started({ wallet: budget(tokenWallet('coin'), { perCall: '0.01' }) })
+    expect((await say(bounded.wire, 'paid work')).at(-1)).toMatchObject({
+      type: 'response.error',
+      error: { code: 'payment_required', details: { reason: 'budget_exceeded' } },
+    })
+    const relaying = await started()
+    const answer = await begin(relaying.wire, 'paid work')
+    expect(await relaying.wire.next('payment.required')).toMatchObject({ requirements: { amount: '0.02', reason: 'Pay first' } })
+    await relaying.wire.send({ type: 'payment.submit', payment: { scheme: 'token', token: 'theirs' } })
+    expect(textOf(await answer.end())).toBe('theirs theirs')
+  },
+)

@@ -209,7 +209,8 @@ export class Exchange {
     const out: Draft[] = []
     const { state } = this.#follow
     const message = this.#status?.message
-    if (message && !isReceipt(message) && (state === 'completed' || state === 'input-required' || state === 'auth-required')) this.#said.message(message, out)
+    if (message && !isReceipt(message) && (state === 'completed' || state === 'input-required' || state === 'auth-required'))
+      this.#said.message(message, out)
     if (state === 'completed') this.#said.end(this.#history, out)
     if (this.#usage && !this.#counted) out.push({ type: 'usage.delta', delta: this.#usage })
     yield* out

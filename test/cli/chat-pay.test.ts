@@ -35,19 +35,33 @@ async function start() {
   return { ...server, money, folder, file, holds, env, open }
 }
 
+/** Presses a key once the menu takes keys: those that come at once were meant for the line before. */
+async function choose(terminal: Terminal, key: string): Promise<void> {
+  do {
+    terminal.clear()
+    terminal.write(KEY.up)
+    await terminal.prints(/❯ (?:y {2}Yes|n {2}No)/)
+  } while (!terminal.output.includes('❯ y'))
+  terminal.clear()
+  terminal.write(KEY.down)
+  await terminal.prints(/❯ n {2}No/)
+  terminal.clear()
+  terminal.write(key)
+}
+
 verifies(['chat-pay.asks', 'chat-pay.secret'], 'a person is asked, pays, and sees what is left', async () => {
   const { holds, open, file, money } = await start()
   const token = await holds('1')
   const chat = await open('--pay-token-file', file)
   chat.write(`/pay 0.02${KEY.enter}`)
   await chat.prints(/Pay 0\.02 USD\? \(The demo wants to be paid\)[^]*n {2}No/)
-  chat.write('y')
+  await choose(chat, 'y')
   await chat.answers(/Paid 0\.02 USD\. Thank you\.[^]*0\.98 USD left/)
   chat.clear()
   chat.write(`/pay 0.5${KEY.enter}`)
   await chat.prints(/Pay 0\.50 USD\?/)
   // Enter alone is a no.
-  chat.write(KEY.enter)
+  await choose(chat, KEY.enter)
   await chat.answers(/payment_required/)
   expect(await money.earned('demo')).toBe('0.02')
   expect(chat.stdout).not.toContain(token.text)
@@ -59,12 +73,11 @@ verifies(['chat-pay.asks', 'chat-pay.secret'], 'without a token one is asked for
   const chat = await open()
   chat.write(`/pay 0.02${KEY.enter}`)
   await chat.prints(/Pay 0\.02 USD\?[^]*n {2}No/)
-  chat.write('y')
+  await choose(chat, 'y')
   await chat.prints(/Payment token \(it is not shown\): $/)
   chat.write(`my-secret${KEY.enter}`)
   await chat.prints(/payment refused: The payment token is not one of this server[^]*t {2}Yes, with another token/)
-  chat.clear()
-  chat.write('t')
+  await choose(chat, 't')
   await chat.prints(/Payment token \(it is not shown\): $/)
   chat.write(`${pasted(token.text)}${KEY.enter}`)
   await chat.answers(/0\.98 USD left/)

@@ -1,5 +1,5 @@
 import { expect, onTestFinished } from 'vitest'
-import { connect, budget, tokenWallet, UampClientError } from '../../src/client/node.ts'
+import { connect, budget, tokenWallet, type UampClientError } from '../../src/client/node.ts'
 import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import type { AgentPort } from '../../src/core/ports/agent.ts'
 import { remoteEvents } from '../../src/remotes/events/index.ts'

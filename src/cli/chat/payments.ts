@@ -86,7 +86,7 @@ function adviceFor(declined: Declined | undefined): string {
 
 /** What is left after a paid answer. */
 export function balanceText(event: EventOf<'payment.balance'>): string {
-  const { balance, currency = '', low_balance_warning: isLow, estimated_remaining: answers } = event
+  const { balance, currency, low_balance_warning: isLow, estimated_remaining: answers } = event
   const few = answers === undefined ? '' : `: about ${answers} more answers like this one`
   return `${balance} ${currency} left${isLow === true ? `, which is little${few}` : ''}`
 }

@@ -115,3 +115,8 @@ export function identity<R extends Rows>(source: string, rows: R): Listed<R> {
 export function paid<R extends Rows>(source: string, rows: R): Listed<R> {
   return listed({ area: 'payment', source: sectionOf(source) }, rows)
 }
+
+/** What those who pay are promised. */
+export function wallets<R extends Rows>(rows: R): Listed<R> {
+  return listed({ area: 'payment', source: (part) => `Paying, ${part}` }, rows)
+}

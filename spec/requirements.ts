@@ -29,6 +29,7 @@ import { paymentsRest } from './payments/rest.ts'
 import { signing, signingTransports } from './identity/signing.ts'
 import { response, tools } from './uamp-events/response.ts'
 import { routing, transport } from './uamp-events/transport.ts'
+import { walletRequirements } from './payments/wallet.ts'
 import { laterTransports, paidTransports, transportPayments, transportsApi } from './uamp-transports/uamp-transports.ts'
 import { clientShapes, eventSets, serverShapes, typeShapes } from './uamp-events/shapes.ts'
 
@@ -99,6 +100,7 @@ const byId = {
   ...outbound,
   ...discovery,
   ...hostedAgents,
+  ...walletRequirements,
 }
 
 export type RequirementId = keyof typeof byId

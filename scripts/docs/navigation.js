@@ -11,6 +11,7 @@ const GROUPS = {
     'docs/testing.md',
     'docs/chat.md',
     'docs/client.md',
+    'docs/wallets.md',
     'docs/config.md',
     'docs/mounting.md',
     'docs/connect.md',

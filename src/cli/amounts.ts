@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander'
+import { parseAmount } from '../protocol/money.ts'
 
 const TIMES: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 24 * 3_600_000 }
 const UNITS = ['B', 'KB', 'MB', 'GB', 'TB']
@@ -17,6 +18,12 @@ export function byteCount(text: string): number {
   const bytes = number === '' ? NaN : Number(number) * 1024 ** ' kmgt'.indexOf(unit.toLowerCase() || ' ')
   if (bytes >= 0) return Math.floor(bytes)
   throw new InvalidArgumentError('Write a size as 500MB, 10GB or a number of bytes.')
+}
+
+/** An amount of money: `0.10`. */
+export function amount(text: string): string {
+  if (parseAmount(text) !== undefined) return text
+  throw new InvalidArgumentError('Write an amount as 0.10 or 5.')
 }
 
 export function sizeText(bytes: number): string {

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { packageVersion } from '../serve/package-version.ts'
 import { UampError } from '../protocol/errors.ts'
-import { byteCount, duration } from './amounts.ts'
+import { amount, byteCount, duration } from './amounts.ts'
 import type { AcpFlags } from './commands/acp.ts'
 import type { ChatOptions } from './commands/chat.ts'
 import type { ConnectFlags } from './commands/connect.ts'
@@ -68,6 +68,8 @@ function program(): Command {
     .option('--agent <name>', 'the agent, where there are several')
     .option('--token <secret>', 'the secret of your token (default: $UAMP_TOKEN)')
     .option('--token-file <file>', 'a file with the secret in it')
+    .option('--pay-token-file <file>', 'a file with the token that pays for answers (default: $UAMP_PAY_TOKEN)')
+    .option('--budget <amount>', 'what this chat may spend without asking, such as 0.10', amount)
     .option('--session <id>', 'continue an earlier session')
     .option('--protocol <name>', 'the protocol at a URL: events, completions, a2a or ag-ui (default: events)')
     .option('--model <name>', "the model's name, for completions")

@@ -50,6 +50,11 @@ export function secretOf({ token, tokenFile }: SecretFlags, env: NodeJS.ProcessE
   return secret
 }
 
+/** The token that pays. Never on the command line, where everybody on this machine can read it. */
+export function payTokenOf(file: string | undefined, env: NodeJS.ProcessEnv): string | undefined {
+  return file === undefined ? env['UAMP_PAY_TOKEN'] || undefined : secretOf({ tokenFile: file }, env)
+}
+
 function read(file: string): string {
   try {
     return readFileSync(file, 'utf8')

@@ -1,5 +1,6 @@
 import type { EventOf, ServerEvent } from '../protocol/events.ts'
 import type { ClientDraft } from './drafts.ts'
+import type { Payments } from './payments.ts'
 
 /** A function that the agent may call. Without `run`, answer the call with `session.send({ type: 'tool.result', … })`. */
 export interface Tool {
@@ -21,6 +22,8 @@ export type OnApproval = (request: EventOf<'x.approval.request'>) => boolean | P
 export interface AnswerOptions {
   readonly tools: Readonly<Record<string, Tool>>
   readonly onApproval: OnApproval | undefined
+  /** Undefined: the application pays. */
+  readonly payments?: Payments | undefined
   /** The session is resumed: questions of the replay may have been answered long ago. */
   readonly resumed: boolean
   readonly send: (event: ClientDraft) => Promise<void>
@@ -32,10 +35,11 @@ const QUIET_MS = 100
 interface Question {
   readonly response_id: string | undefined
   readonly stop: AbortController
+  readonly isDemand?: true
   readonly answer: (signal: AbortSignal) => Promise<ClientDraft>
 }
 
-/** Answers the agent's questions: runs the client's tools, in parallel, and asks for approvals. */
+/** Answers the agent's questions: runs the client's tools, in parallel, asks for approvals, and pays. */
 export class Answers {
   readonly #options: AnswerOptions
   readonly #open = new Map<string, Question>()
@@ -55,6 +59,14 @@ export class Answers {
       case 'x.approval.request':
         this.#approve(event)
         break
+      case 'payment.required':
+        this.#pay(event)
+        break
+      // The last demand has its answer, from here or from another client.
+      case 'payment.accepted':
+      case 'payment.error':
+        for (const [id, { response_id, isDemand }] of this.#open) if (isDemand && response_id === event.response_id) this.#close(id)
+        break
       case 'tool.call_done':
         this.#close(event.call_id)
         break
@@ -65,11 +77,13 @@ export class Answers {
         break
       default:
     }
+    this.#options.payments?.see(event)
     if (this.#replaying) this.#wait()
   }
 
   stop(): void {
     clearTimeout(this.#quiet)
+    this.#options.payments?.stop()
     for (const id of [...this.#open.keys()]) this.#close(id)
   }
 
@@ -106,8 +120,15 @@ export class Answers {
     this.#ask(approval_id, { response_id, answer })
   }
 
-  #ask(id: string, { response_id, answer }: Omit<Question, 'stop'>): void {
-    this.#open.set(id, { response_id, answer, stop: new AbortController() })
+  #pay(demand: EventOf<'payment.required'>): void {
+    const { payments } = this.#options
+    if (!payments) return
+    const { event_id, response_id } = demand
+    this.#ask(event_id, { response_id, isDemand: true, answer: (signal) => payments.answer(demand, signal) })
+  }
+
+  #ask(id: string, question: Omit<Question, 'stop'>): void {
+    this.#open.set(id, { ...question, stop: new AbortController() })
     if (!this.#replaying) void this.#answer(id)
   }
 

@@ -5,6 +5,8 @@ import { UampClientError } from './errors.ts'
 import { Line, type Position } from './line.ts'
 import { SseLink } from './link-sse.ts'
 import { WebSocketLink, type SocketConstructor } from './link-websocket.ts'
+import type { Wallet } from '../protocol/wallet.ts'
+import { Payments } from './payments.ts'
 import { patienceMs, type Link, type LinkOptions, type Reconnect, type Status } from './reconnect.ts'
 import { Session, type Server } from './session.ts'
 import { Tokens, type TokenSource } from './tokens.ts'
@@ -19,6 +21,8 @@ export interface ConnectOptions {
   readonly agent?: string
   /** `auto`: WebSocket, or HTTP + SSE if the runtime has no WebSocket or cannot open one. */
   readonly transport?: 'auto' | 'websocket' | 'sse'
+  /** Pays what agents ask for. Without one, the application sees `payment.required`, and answers with `session.pay`. */
+  readonly wallet?: Wallet
   readonly WebSocket?: SocketConstructor
   readonly fetch?: typeof globalThis.fetch
   readonly reconnect?: Reconnect | false
@@ -96,9 +100,12 @@ export class Client {
     signal?.throwIfAborted()
     if (this.#closed) throw closed()
     const line = new Line({ create: this.#create(options), resume, newId: this.#newId })
+    const { wallet } = this.#options
+    const payments = wallet && new Payments({ wallet, url: this.#server.base })
     const answers = new Answers({
       tools: options.tools ?? {},
       onApproval: options.onApproval,
+      payments,
       resumed: resume !== undefined,
       send: (event) => line.send(event),
     })
@@ -119,7 +126,7 @@ export class Client {
     } finally {
       signal?.removeEventListener('abort', aborted)
     }
-    return new Session(line.id as string, line, this.#server)
+    return new Session(line.id as string, line, { ...this.#server, payments })
   }
 
   /** Closes all connections. The sessions stay on the server, and can be resumed. */

@@ -4,9 +4,11 @@ import type { EventOf, ServerEvent } from '../protocol/events.ts'
 /**
  * The codes of the protocol, and the client's own: `unreachable` (it cannot connect, or reconnect), `closed` (by the client, or the
  * session has ended), `gap` (the server no longer has the missed events), `slow_consumer` (a reader let too much pile up), `bad_signature`
- * (an answer that was to be verified is not signed, or not by the server).
+ * (an answer that was to be verified is not signed, or not by the server), `payment_declined` and `budget_exceeded` (the wallet does not
+ * pay).
  */
-export type ClientErrorCode = ErrorCode | 'unreachable' | 'closed' | 'gap' | 'slow_consumer' | 'bad_signature'
+export type ClientErrorCode =
+  ErrorCode | 'unreachable' | 'closed' | 'gap' | 'slow_consumer' | 'bad_signature' | 'payment_declined' | 'budget_exceeded'
 
 export interface ErrorBody {
   readonly code: string

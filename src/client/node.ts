@@ -13,6 +13,10 @@ export const NodeWebSocket: SocketConstructor = class extends WebSocket {
 }
 
 export { UampClientError } from './errors.ts'
+export { budget } from './wallet/budget.ts'
+export { splitWallet } from './wallet/split.ts'
+export { tokenWallet } from './wallet/token.ts'
+export { x402Wallet } from './wallet/x402.ts'
 export { verifyResponse } from './verify-response.ts'
 export type * from './index.ts'
 

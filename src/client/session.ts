@@ -1,9 +1,12 @@
 import type { EventOf, ServerEvent } from '../protocol/events.ts'
 import type { InputEvent } from '../protocol/gather-input.ts'
 import type { ClientDraft, Input, ResponseEvent } from './drafts.ts'
+import type { Payment } from '../protocol/payment.ts'
+import { DECLINED } from '../protocol/wallet.ts'
 import { UampClientError } from './errors.ts'
 import { Exchange, isTerminal } from './exchange.ts'
 import type { Line, Position } from './line.ts'
+import type { Payments } from './payments.ts'
 import type { VerifyResponseOptions } from './verify.ts'
 
 export interface AskOptions {
@@ -23,6 +26,7 @@ export interface AskOptions {
 export interface Server {
   readonly base: string
   readonly fetch: typeof globalThis.fetch
+  readonly payments?: Payments | undefined
 }
 
 /**
@@ -80,7 +84,7 @@ export class Session implements AsyncIterable<ServerEvent> {
     let cutOff = false
     try {
       for await (const event of queue as AsyncIterable<ResponseEvent>) {
-        if (event.type === 'response.error') throw UampClientError.from(event)
+        if (event.type === 'response.error') throw this.#server.payments?.refusal(event) ?? UampClientError.from(event)
         if (verify && event.type === 'response.done')
           await this.#verify(event, said as readonly InputEvent[], verify === true ? {} : verify)
         yield event
@@ -120,6 +124,11 @@ export class Session implements AsyncIterable<ServerEvent> {
   /** Sends any client event. Resolves when the server has stored it. Until then it is sent again after a reconnect. */
   send(draft: ClientDraft): Promise<void> {
     return this.#line.send(draft)
+  }
+
+  /** Answers `payment.required`. Without a payment, declines: the response then fails with `payment_required`. */
+  pay(payment: Payment = DECLINED): Promise<void> {
+    return this.send({ type: 'payment.submit', payment })
   }
 
   /** Stops the running response, whose caller gets `response.cancelled`. */

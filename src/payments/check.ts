@@ -1,4 +1,4 @@
-import { formatAmount } from '../core/basics/money.ts'
+import { formatAmount } from '../protocol/money.ts'
 import type { Store } from '../core/ports/store.ts'
 import { accountOf, type Accounts, type Movement } from './accounts.ts'
 import { lockKey } from './locks.ts'

@@ -1,4 +1,4 @@
-import { formatAmount, parseAmount } from '../core/basics/money.ts'
+import { formatAmount, parseAmount } from '../protocol/money.ts'
 import type { Asked, HandedOn, Refusal } from '../core/ports/payments.ts'
 import type { Operation } from '../core/ports/store.ts'
 import { UampError } from '../protocol/errors.ts'

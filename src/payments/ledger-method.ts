@@ -1,4 +1,4 @@
-import { formatAmount, parseAmount } from '../core/basics/money.ts'
+import { formatAmount, parseAmount } from '../protocol/money.ts'
 import type { Asked, Authorisation, Refusal, Settlement } from '../core/ports/payments.ts'
 import type { Payment } from '../protocol/payment.ts'
 import { accountOf, type Account, type Accounts } from './accounts.ts'

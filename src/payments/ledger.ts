@@ -1,4 +1,4 @@
-import { formatAmount } from '../core/basics/money.ts'
+import { formatAmount } from '../protocol/money.ts'
 import { timeOrderedIds, type Clocks } from '../core/basics/time.ts'
 import type { Signer } from '../core/ports/keys.ts'
 import type { Asked, Authorisation, FreeQuota, HandedOn, Offer, Payments, Refusal } from '../core/ports/payments.ts'

@@ -1,4 +1,4 @@
-import { formatAmount } from '../core/basics/money.ts'
+import { formatAmount } from '../protocol/money.ts'
 import { storeKey } from '../core/basics/store-key.ts'
 import type { Operation, Store } from '../core/ports/store.ts'
 import { UampError } from '../protocol/errors.ts'

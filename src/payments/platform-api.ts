@@ -1,4 +1,4 @@
-import { parseAmount } from '../core/basics/money.ts'
+import { parseAmount } from '../protocol/money.ts'
 import type { HttpClient } from '../core/ports/http.ts'
 import { fieldsOf } from '../protocol/json.ts'
 import { readJson } from '../wire/upstream.ts'

@@ -1,4 +1,4 @@
-import { formatAmount } from '../core/basics/money.ts'
+import { formatAmount } from '../protocol/money.ts'
 import { storeKey } from '../core/basics/store-key.ts'
 import type { HttpClient } from '../core/ports/http.ts'
 import type { Asked, Authorisation, Offer, Refusal, Settlement } from '../core/ports/payments.ts'

@@ -1,4 +1,4 @@
-import { isCurrency, parseAmount } from '../core/basics/money.ts'
+import { isCurrency, parseAmount } from '../protocol/money.ts'
 import type { Payments } from '../core/ports/payments.ts'
 import type { PlatformSettings } from './platform.ts'
 import { UampError } from '../protocol/errors.ts'

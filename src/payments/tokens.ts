@@ -1,7 +1,7 @@
 import { signJwt } from '../auth/mint.ts'
 import { OwnKeys } from '../auth/verify/own-keys.ts'
 import { hasSignature, parseToken, TOKEN_CHARS } from '../auth/verify/token.ts'
-import { formatAmount } from '../core/basics/money.ts'
+import { formatAmount } from '../protocol/money.ts'
 import { storeKey } from '../core/basics/store-key.ts'
 import type { Clocks } from '../core/basics/time.ts'
 import type { Signer } from '../core/ports/keys.ts'

@@ -1,22 +1,11 @@
 import * as z from 'zod/mini'
 import { limits } from './limits.ts'
+import { isRecord } from './records.ts'
+
+export { fieldsOf, isRecord, recordsIn, uampIn } from './records.ts'
 
 /** Any JSON value. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-/** The fields of an object; none for any other value. */
-export function fieldsOf(value: unknown): Record<string, unknown> {
-  return isRecord(value) ? value : {}
-}
-
-/** The objects in an array; none for any other value. */
-export function recordsIn(value: unknown): Record<string, unknown>[] {
-  return Array.isArray(value) ? value.filter(isRecord) : []
-}
 
 /**
  * An extension slot (`extensions`, `metadata`, `context` …): an object that passes by reference, unchanged. `z.record` would copy it key
@@ -164,10 +153,4 @@ function isPlain(text: string): boolean {
     if (code < 0x20 || code === 0x22 || code === 0x5c || code >= 0xd800) return false
   }
   return true
-}
-
-/** Our own part of a slot where anybody may add something (`extensions`, `_meta`, `metadata`). */
-export function uampIn(slot: Readonly<Slot> | null | undefined): Slot {
-  const uamp = slot?.['uamp']
-  return isRecord(uamp) ? uamp : {}
 }

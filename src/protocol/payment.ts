@@ -1,6 +1,8 @@
 import * as z from 'zod/mini'
 import { Slot } from './json.ts'
 
+export { DECLINED } from './wallet.ts'
+
 /** UAMP events §7.2. */
 export const PaymentScheme = z.object({
   scheme: z.string(),
@@ -41,6 +43,3 @@ export type Payment = z.infer<typeof Payment>
 export function tokenPayment(token: string | undefined): Payment | undefined {
   return token === undefined ? undefined : { scheme: 'token', token }
 }
-
-/** Says that the client does not pay. `turn.ask('payment.required', …)` then fails. */
-export const DECLINED: Payment = { scheme: 'declined' }

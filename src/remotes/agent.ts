@@ -137,9 +137,9 @@ class RemoteAgent implements AgentPort {
   }
 
   async #make(spoken: Spoken): Promise<AgentPort> {
-    const { name, token, headers, description, newId, agent } = this.#options
+    const { name, token, headers, description, newId, agent, wallet } = this.#options
     const auth = this.#auth
-    const common = { name, url: spoken.url, ...present({ description, token, auth, headers, newId }) }
+    const common = { name, url: spoken.url, ...present({ description, token, auth, headers, newId, wallet }) }
     switch (spoken.protocol) {
       case 'events':
         // A URL that leads to the agent needs no name.

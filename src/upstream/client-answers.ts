@@ -3,6 +3,7 @@ import { UampError } from '../protocol/errors.ts'
 import type { EventOf, Unsent } from '../protocol/events.ts'
 import type { QuestionDraft, Questions, Turn } from '../core/ports/agent.ts'
 import { present } from '../wire/fields.ts'
+import { Payer } from './payer.ts'
 
 type Fields<T extends 'tool.call' | 'x.approval.request' | 'payment.required', K extends keyof EventOf<T>> = Pick<EventOf<T>, 'type' | K>
 
@@ -19,17 +20,21 @@ export interface ClientAnswersOptions {
   readonly offered?: ReadonlySet<string>
   /** Identifies calls by their order, because a turn that runs again gives them other ids. */
   readonly numbered?: boolean
+  /** Pays for the turn. Default: our client is asked. */
+  readonly payer?: Payer
 }
 
 /** Passes the questions of a remote agent to our client. */
 export class ClientAnswers {
   readonly #turn: Turn
   readonly #options: ClientAnswersOptions
+  readonly #payer: Payer
   readonly #asked = new Map<string, number>()
 
   constructor(turn: Turn, options: ClientAnswersOptions = {}) {
     this.#turn = turn
     this.#options = options
+    this.#payer = options.payer ?? new Payer(turn, { name: 'The agent' })
   }
 
   /** The result of the client's tool. A failure is a result, too: the remote model reads it. */
@@ -79,8 +84,7 @@ export class ClientAnswers {
       }
       case 'payment.required': {
         const { requirements, extra } = question
-        const { payment } = await this.#turn.ask('payment.required', { requirements, ...(extra && { extra }) })
-        return { type: 'payment.submit', payment }
+        return { type: 'payment.submit', payment: await this.#payer.pay({ requirements, extra }) }
       }
     }
   }

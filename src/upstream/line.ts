@@ -2,6 +2,7 @@ import type { Said, Turn } from '../core/ports/agent.ts'
 import { isEnd, isQuestion } from '../core/reading/response-fold.ts'
 import type { Draft, ServerEvent } from '../protocol/events.ts'
 import { ClientAnswers } from './client-answers.ts'
+import type { Payer } from './payer.ts'
 
 /** One response of an agent elsewhere that speaks UAMP events: its events come in, answers go out. */
 export interface Line<E = ServerEvent | string> {
@@ -13,14 +14,20 @@ export interface Line<E = ServerEvent | string> {
   close(how: { readonly over: boolean }): void
 }
 
+/** Whose turn it is, and who pays for it. */
+export interface Asking {
+  readonly turn: Turn
+  readonly payer: Payer
+}
+
 /** What the agent says over the line. Its questions are put to the client of the turn. `pass`: an event as it is said here. */
 export async function* answered(
   open: () => Line | Promise<Line>,
-  turn: Turn,
+  { turn, payer }: Asking,
   pass: (event: ServerEvent) => Draft | undefined,
 ): AsyncGenerator<Said, void> {
   const line = await open()
-  const answers = new ClientAnswers(turn)
+  const answers = new ClientAnswers(turn, { payer })
   const waiting = new OpenAnswers()
   let over = false
   try {
@@ -36,7 +43,7 @@ export async function* answered(
         over ||= isEnd(event)
         const isAsked = isQuestion(event)
         asks ||= isAsked
-        const draft = isAsked ? undefined : pass(event)
+        const draft = isAsked ? undefined : payer.told(pass(event))
         if (draft) yield draft
       }
       if (over) return
@@ -50,6 +57,7 @@ export async function* answered(
     }
   } finally {
     line.close({ over })
+    await payer.end()
   }
 }
 

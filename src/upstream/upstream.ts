@@ -19,12 +19,15 @@ export interface RemoteOptions {
   /** What callers here pay for it. Default: nothing. */
   readonly price?: Omit<AgentPrice, 'tools'>
   readonly newId?: () => string
+  /** Pays what the agent wants. Default: whoever asks is asked to pay it. */
+  readonly wallet?: RemoteWallet
 }
 
 export type { Timeouts } from '../core/ports/http.ts'
 import type { Span } from '../core/ports/trace.ts'
 import { pause } from '../core/basics/time.ts'
 import { refusedBy, type Explain } from '../core/http/upstream-error.ts'
+import type { RemoteWallet } from './payer.ts'
 import type { OutboundAuth, RemoteAuth } from './outbound-auth.ts'
 import type { EventBatch } from './answer-drafts.ts'
 import { upstreamEvents } from './upstream-events.ts'

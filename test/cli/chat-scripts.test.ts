@@ -8,6 +8,7 @@ import { EXIT, exitCode } from '../../src/cli/chat/exit-codes.ts'
 import { once } from '../../src/cli/chat/input/pipe.ts'
 import { Page } from '../../src/cli/chat/page.ts'
 import { State } from '../../src/cli/chat/state.ts'
+import { ChatPayments } from '../../src/cli/chat/payments.ts'
 import { Talk } from '../../src/cli/chat/talk.ts'
 import { serve } from '../../src/serve/index.ts'
 import { Cli, finished, project, serving, type RunOptions } from './run.ts'
@@ -129,10 +130,12 @@ test('a server that goes away for good is named, with the command to go on with'
   const stdout = Object.assign(new PassThrough({ encoding: 'utf8' }), { isTTY: false }) as PassThrough & NodeJS.WriteStream
   const page = new Page({ stdout, stderr: stdout, paint: () => (_, text) => text })
   const connection = new Connection({ url: server.url, name: server.url, reconnect: { attempts: 2, minMs: 10 } })
+  const console = once('/count 1000000 5', () => undefined)
   const talk = new Talk({
     connection,
     page,
-    console: once('/count 1000000 5', () => undefined),
+    console,
+    payments: new ChatPayments({ console, page, token: undefined, budget: undefined }),
     state: new State({ folder: undefined, secrets: [] }),
     show: (event) => {
       if (event.type === 'response.delta') server.cli.signal('SIGKILL')

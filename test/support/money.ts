@@ -1,7 +1,7 @@
 import { generateKeyPairSync, sign } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
-import { formatAmount, parseAmount } from '../../src/core/basics/money.ts'
+import { formatAmount, parseAmount } from '../../src/protocol/money.ts'
 import type { Asked, Authorisation, Payments } from '../../src/core/ports/payments.ts'
 import { accountOf } from '../../src/payments/accounts.ts'
 import type { Ledger } from '../../src/payments/ledger.ts'

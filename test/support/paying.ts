@@ -1,7 +1,7 @@
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseAmount } from '../../src/core/basics/money.ts'
+import { parseAmount } from '../../src/protocol/money.ts'
 import type { AgentPort } from '../../src/core/ports/agent.ts'
 import type { ServeOptions } from '../../src/serve/index.ts'
 import { accountOf } from '../../src/payments/accounts.ts'

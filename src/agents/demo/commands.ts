@@ -1,5 +1,5 @@
 import { text } from '../../core/agent-kit/drafts.ts'
-import { isCurrency, parseAmount } from '../../core/basics/money.ts'
+import { isCurrency, parseAmount } from '../../protocol/money.ts'
 import type { Turn } from '../../core/ports/agent.ts'
 import { toolRunner } from '../../core/tools/tool-loop.ts'
 import type { ContentItem } from '../../protocol/content.ts'

@@ -8,12 +8,14 @@ import type { Approvals } from './approvals.ts'
 import { isRefusal } from './exit-codes.ts'
 import type { Console } from './input/console.ts'
 import type { Page } from './page.ts'
+import { balanceText, priceText, type ChatPayments } from './payments.ts'
 import type { Transcript } from './transcript.ts'
 
 export interface ConversationOptions {
   readonly page: Page
   readonly console: Console
   readonly approvals: Approvals
+  readonly payments: ChatPayments
   readonly transcript: Transcript
   /** Shows an event on the page, or prints it. */
   readonly show: (event: ServerEvent) => void
@@ -22,6 +24,8 @@ export interface ConversationOptions {
   /** The session is resumed, and begins with a replay. */
   readonly resumed: boolean
 }
+
+type Question = EventOf<'x.approval.request' | 'payment.required'>
 
 /** How an answer ended: `refused` if the server or the agent would not give one. */
 export type Outcome = 'well' | 'failed' | 'refused'
@@ -51,7 +55,7 @@ export class Conversation {
   /** The running response. */
   #open: string | undefined
   /** A question that the replay left open. */
-  #held: EventOf<'x.approval.request'> | undefined
+  #held: Question | undefined
   #asking: AbortController | undefined
   /** Set while our message waits for the end of its answer. */
   #answered: ((outcome: Outcome) => void) | undefined
@@ -158,19 +162,22 @@ export class Conversation {
   async #see(event: ServerEvent): Promise<void> {
     const { console } = this.#options
     if (event.type === 'session.created') this.#greet(event)
-    if (event.type === 'capabilities') this.capabilities = event.capabilities
+    if (event.type === 'capabilities') this.#learn(event.capabilities)
     if (event.type === 'response.created') await this.#begin(event)
     // `#refused` shows refusals of our own events.
     if ('error' in event && event.error.details?.['event_id'] !== undefined) return
     if (!this.#replaying || console.interactive) this.#options.show(event)
     if (event.type === 'response.delta' && event.delta.type === 'text' && event.delta.refusal) this.#declined = true
-    if (event.type === 'x.approval.request') {
+    if (event.type === 'x.approval.request' || event.type === 'payment.required') {
       if (this.#replaying) this.#held = event
-      else await this.#approve(event)
+      else await this.#decide(event)
     }
+    if (event.type === 'payment.accepted') this.#held = undefined
+    if (event.type === 'payment.balance' && !this.#replaying) this.notice(balanceText(event))
     if (event.type === 'usage.delta' && uampIn(event.extensions)['unpriced'] === true) this.unpriced = true
     if (event.type === 'response.done') this.#keep(event.response)
     if (event.type === 'response.done' || event.type === 'response.cancelled' || event.type === 'response.error') {
+      this.#options.payments.ended(event)
       if (event.response_id === this.#open) this.#over(outcomeOf(event, this.#declined))
     }
   }
@@ -207,16 +214,25 @@ export class Conversation {
   /** The replay is over: questions that it left open are really open. */
   async #live(): Promise<void> {
     this.#replaying = false
-    if (this.#held) await this.#approve(this.#held)
+    if (this.#held) await this.#decide(this.#held)
     if (this.#open === undefined) this.#catchUp()
   }
 
-  async #approve(request: EventOf<'x.approval.request'>): Promise<void> {
-    const { page, approvals } = this.#options
+  /** Tells the price of the agent once, and again when it changes. */
+  #learn(capabilities: Capabilities): void {
+    const before = priceText(this.capabilities)
+    this.capabilities = capabilities
+    const price = priceText(capabilities)
+    if (price !== undefined && price !== before && this.#options.console.interactive) this.notice(`Price: ${price}`)
+  }
+
+  async #decide(question: Question): Promise<void> {
+    const { page, approvals, payments } = this.#options
     this.#held = undefined
     this.#asking = new AbortController()
+    const { signal } = this.#asking
     page.end()
-    const answer = await approvals.decide(request, this.#asking.signal)
+    const answer = await (question.type === 'payment.required' ? payments.decide(question, signal) : approvals.decide(question, signal))
     this.#asking = undefined
     // The server refuses it if somebody else has answered.
     void this.#session.send(answer).catch(() => undefined)

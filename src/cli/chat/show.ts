@@ -30,8 +30,8 @@ export function show(event: ServerEvent, place: Place): void {
       return page.answer(event.transcript)
     case 'progress':
       return page.note(progress(event))
-    case 'payment.required':
-      return page.note(`payment wanted: ${event.requirements.amount} ${event.requirements.currency}; this chat cannot pay`, 'yellow')
+    case 'payment.error':
+      return page.note(`payment refused: ${event.message}`, 'yellow')
     case 'response.done':
       return showEnd(event, place)
     case 'response.cancelled':

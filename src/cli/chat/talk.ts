@@ -8,6 +8,7 @@ import { EXIT } from './exit-codes.ts'
 import { inputsOf, mentionedIn, type Attachment } from './files.ts'
 import type { Console } from './input/console.ts'
 import type { Page } from './page.ts'
+import type { ChatPayments } from './payments.ts'
 import { runCommand, type Next } from './slash.ts'
 import type { State } from './state.ts'
 import { Transcript } from './transcript.ts'
@@ -21,6 +22,7 @@ export interface TalkOptions {
   readonly page: Page
   readonly console: Console
   readonly state: State
+  readonly payments: ChatPayments
   readonly show: (event: ServerEvent) => void
   /** What `uamp chat` was called with. */
   readonly target: string
@@ -123,7 +125,7 @@ export class Talk {
 
   /** False if the user did not wait for it. */
   async #open({ agent, session }: Move): Promise<boolean> {
-    const { connection, page, console, show, left } = this.#options
+    const { connection, page, console, show, left, payments } = this.#options
     const opened = await connection.open({ agent, session, signal: left.signal, tell: this.notice })
     if (!opened) return false
     this.#current?.opened.leave()
@@ -135,6 +137,7 @@ export class Talk {
       show,
       // What was allowed in one chat is not in the next, whose agent may be another.
       approvals: new Approvals(console),
+      payments,
       transcript: this.#transcript,
       asked: (response) => connection.asked(response),
       resumed: session !== undefined,

@@ -15,6 +15,7 @@ import { once, pipe } from '../chat/input/pipe.ts'
 import { terminal } from '../chat/input/terminal.ts'
 import { Media, picturesIn } from '../chat/media.ts'
 import { Page } from '../chat/page.ts'
+import { ChatPayments } from '../chat/payments.ts'
 import { show } from '../chat/show.ts'
 import { State, stateFolder } from '../chat/state.ts'
 import { piped } from '../chat/stdin.ts'
@@ -23,12 +24,14 @@ import { addressed, type Addressed } from '../chat/target.ts'
 import { painter, report } from '../print.ts'
 import { showsColors } from '../../server/node/log-line.ts'
 import { onSignal } from '../signals.ts'
-import { secretOf } from '../tokens.ts'
+import { payTokenOf, secretOf } from '../tokens.ts'
 
 export interface ChatOptions {
   readonly agent?: string
   readonly token?: string
   readonly tokenFile?: string
+  readonly payTokenFile?: string
+  readonly budget?: string
   readonly session?: string
   readonly protocol?: string
   readonly model?: string
@@ -61,6 +64,9 @@ export async function chat(words: readonly string[], options: ChatOptions): Prom
 async function begin(words: readonly string[], options: ChatOptions, out: (text: string) => void): Promise<number> {
   const { stdin, stdout, stderr, env } = process
   const token = secretOf(options, env)
+  const payToken = payTokenOf(options.payTokenFile, env)
+  // Also an agent that runs here, and its tools, must not find it.
+  delete env['UAMP_PAY_TOKEN']
   const to = addressed(words, { ...options, ...present({ token }) })
   const isPerson = Boolean(stdin.isTTY && stdout.isTTY) && to.question === undefined && !options.json && !options.quiet
   const paint = (stream: NodeJS.WriteStream) => painter(stream, options.color && showsColors(stream))
@@ -71,7 +77,7 @@ async function begin(words: readonly string[], options: ChatOptions, out: (text:
   const attached = to.question === undefined ? undefined : await piped(stdin, (text) => page.note(text))
   const state = new State({
     folder: isPerson ? stateFolder(env) : undefined,
-    secrets: [token, ...secretsOf({ program: { env } })],
+    secrets: [token, payToken, ...secretsOf({ program: { env } })],
   })
   const console: Console = isPerson
     ? terminal({ stdin, stdout, paint: paint(stdout), past: state, complete })
@@ -102,6 +108,7 @@ async function begin(words: readonly string[], options: ChatOptions, out: (text:
         page,
         console,
         state,
+        payments: new ChatPayments({ console, page, token: payToken, budget: options.budget }),
         left,
         show: options.json ? (event) => out(`${JSON.stringify(event)}\n`) : (event) => show(event, { page, media }),
         target: to.target.kind === 'file' ? resolve(to.target.path) : to.name,

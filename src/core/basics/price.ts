@@ -1,7 +1,7 @@
 import type { Usage } from '../../protocol/usage.ts'
 import type { AgentPrice, FreeQuota } from '../ports/payments.ts'
 import type { ToolPrice } from '../ports/skill.ts'
-import { isCurrency, parseAmount } from './money.ts'
+import { isCurrency, parseAmount } from '../../protocol/money.ts'
 
 const PER_MILLION = 1_000_000n
 /** Seconds are exact to a millionth, and more than a century of them is a mistake. */

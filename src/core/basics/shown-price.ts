@@ -2,7 +2,7 @@ import type { Capabilities } from '../../protocol/capabilities.ts'
 import { isRecord, type Slot } from '../../protocol/json.ts'
 import type { AgentPort } from '../ports/agent.ts'
 import type { AgentPrice } from '../ports/payments.ts'
-import { parseAmount } from './money.ts'
+import { parseAmount } from '../../protocol/money.ts'
 import { toolPriceOf } from './price.ts'
 
 /** A price as clients are shown it. All amounts are texts, and those of tokens are for a million of them. */

@@ -1,7 +1,7 @@
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft, EventOf } from '../../protocol/events.ts'
 import type { Payment } from '../../protocol/payment.ts'
-import { isCurrency, parseAmount } from '../basics/money.ts'
+import { isCurrency, parseAmount } from '../../protocol/money.ts'
 import type { Principal } from '../ports/access.ts'
 import type { AskOptions } from '../ports/agent.ts'
 import type {

@@ -1,7 +1,7 @@
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
 import { isRecord, type Slot } from '../../protocol/json.ts'
-import { formatAmount } from '../basics/money.ts'
+import { formatAmount } from '../../protocol/money.ts'
 import type { Authorisation, Payments, Settlement } from '../ports/payments.ts'
 import type { Operation } from '../ports/store.ts'
 import type { End } from './run.ts'

@@ -1,6 +1,6 @@
 import type { Draft } from '../../protocol/events.ts'
 import type { Slot } from '../../protocol/json.ts'
-import { formatAmount } from '../basics/money.ts'
+import { formatAmount } from '../../protocol/money.ts'
 import type { QuestionDraft } from '../ports/agent.ts'
 import type { Asked, Authorisation, Offer, Refusal } from '../ports/payments.ts'
 

@@ -1,4 +1,4 @@
-import { formatAmount, isCurrency } from '../../core/basics/money.ts'
+import { formatAmount, isCurrency } from '../../protocol/money.ts'
 import type { KnownCall } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { invalid, parseBody } from '../../wire/parse.ts'

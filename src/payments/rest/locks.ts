@@ -1,4 +1,4 @@
-import { formatAmount } from '../../core/basics/money.ts'
+import { formatAmount } from '../../protocol/money.ts'
 import { ratesOf } from '../../core/basics/price.ts'
 import type { KnownCall } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'

@@ -1,5 +1,5 @@
 import * as z from 'zod/mini'
-import { isCurrency, parseAmount } from '../../core/basics/money.ts'
+import { isCurrency, parseAmount } from '../../protocol/money.ts'
 
 /** The largest body: a token, and a few short fields. */
 export const BODY_BYTES = 16 * 1024

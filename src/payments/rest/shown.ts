@@ -1,4 +1,4 @@
-import { formatAmount } from '../../core/basics/money.ts'
+import { formatAmount } from '../../protocol/money.ts'
 import type { KnownCall } from '../../core/ports/transport.ts'
 import { base64Url, bytesIn } from '../../protocol/base64.ts'
 import { invalid, parseValue } from '../../wire/parse.ts'

@@ -1,4 +1,4 @@
-import { formatAmount, parseAmount } from '../../core/basics/money.ts'
+import { formatAmount, parseAmount } from '../../protocol/money.ts'
 import type { Host, KnownCall } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { invalid, parseBody } from '../../wire/parse.ts'

@@ -3,11 +3,12 @@ import { nextHops } from '../../core/basics/hops.ts'
 import { done } from '../../core/agent-kit/done.ts'
 import type { Conversation } from '../../upstream/places.ts'
 import type { Turn } from '../../core/ports/agent.ts'
+import type { Payer } from '../../upstream/payer.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
 import { isRecord, uampIn } from '../../protocol/json.ts'
 import type { Usage } from '../../protocol/usage.ts'
-import { TOOLS_EXTENSION } from '../../wire/a2a/extensions.ts'
+import { TOOLS_EXTENSION, X402 } from '../../wire/a2a/extensions.ts'
 import { isOtherTongue, reasonOf } from './errors.ts'
 import type { Follow } from './follow.ts'
 import { toParts } from './input.ts'
@@ -36,6 +37,7 @@ export interface ExchangeOptions {
   readonly newId: () => string
   /** The agent takes tools of a client, by our extension. */
   readonly takesTools: boolean
+  readonly payer: Payer
 }
 
 /** One turn: our message, what the agent answers, and its questions in between. */
@@ -71,7 +73,7 @@ export class Exchange {
 
   /** All events but the end. */
   async *run(): AsyncGenerator<Draft, void> {
-    const client = new ClientAnswers(this.#options.turn, { numbered: true })
+    const client = new ClientAnswers(this.#options.turn, { numbered: true, payer: this.#options.payer })
     let message = await this.#opening()
     for (let round = 0; round < ROUNDS; round++) {
       for (let next: Outgoing | undefined = message; next; next = yield* this.#say(next));
@@ -196,6 +198,8 @@ export class Exchange {
     if (told.kind === 'task') this.#history = told.history
     const of = told.kind === 'artifact' ? told.artifact.metadata : told.status.message?.metadata
     this.#metadata = told.metadata ? { ...this.#metadata, ...told.metadata } : this.#metadata
+    this.#options.payer.hearMetadata(told.metadata)
+    this.#options.payer.hearMetadata(of)
     this.#usage = usageIn(told.metadata) ?? usageIn(of) ?? this.#usage
     this.#counted ||= out.some(({ type }) => type === 'usage.delta')
   }
@@ -205,11 +209,17 @@ export class Exchange {
     const out: Draft[] = []
     const { state } = this.#follow
     const message = this.#status?.message
-    if (message && (state === 'completed' || state === 'input-required' || state === 'auth-required')) this.#said.message(message, out)
+    if (message && !isReceipt(message) && (state === 'completed' || state === 'input-required' || state === 'auth-required'))
+      this.#said.message(message, out)
     if (state === 'completed') this.#said.end(this.#history, out)
     if (this.#usage && !this.#counted) out.push({ type: 'usage.delta', delta: this.#usage })
     yield* out
   }
+}
+
+/** x402: what became of a payment stands in a message of its own, which is no part of the answer. */
+function isReceipt({ metadata }: Message): boolean {
+  return metadata?.[X402.status] === 'payment-completed'
 }
 
 /** Another uamp server names the code of its error. */

@@ -5,6 +5,8 @@ import { Places } from '../../upstream/places.ts'
 import type { Ability, AgentPort, ServerFacts, Turn } from '../../core/ports/agent.ts'
 import { secretsOf } from '../../core/secrets/secrets.ts'
 import { outboundAuth, type OutboundAuth } from '../../upstream/outbound-auth.ts'
+import { paidHttp } from '../../upstream/paid-http.ts'
+import { Payer } from '../../upstream/payer.ts'
 import { bearer, type RemoteOptions } from '../../upstream/upstream.ts'
 import type { HttpClient } from '../../core/ports/http.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
@@ -80,13 +82,14 @@ class RemoteAgent implements AgentPort {
   }
 
   async *run(turn: Turn): AsyncGenerator<Draft, void> {
+    const payer = new Payer(turn, this.#options)
     const http = this.#auth?.http(turn) ?? turn.http
     const card = await this.#cards.get({ http, signal: turn.signal })
     this.#card = card
     const change = learnt(this, capabilitiesOf(this.name, card))
     if (change) yield change
     const { place, ...talk } = await this.#places.find(turn)
-    const ways = this.#ways({ http, signal: turn.signal }, card)
+    const ways = this.#ways({ http: paidHttp(http, payer), signal: turn.signal }, card)
     const exchange = new Exchange({
       name: this.name,
       turn,
@@ -95,6 +98,7 @@ class RemoteAgent implements AgentPort {
       next: () => ways.next().value,
       newId: this.#newId,
       takesTools: card.extensions.includes(TOOLS_EXTENSION),
+      payer,
     })
     let kept = false
     const keep = (): Promise<void> => {
@@ -104,13 +108,17 @@ class RemoteAgent implements AgentPort {
       return this.#places.keep(turn, next ? { place: next, said } : { place, heard: talk.before, said: '' })
     }
     try {
-      yield* exchange.run()
+      for await (const draft of exchange.run()) {
+        const told = payer.told(draft)
+        if (told) yield told
+      }
       await keep()
-      yield exchange.end()
+      yield payer.told(exchange.end()) as Draft
     } finally {
       exchange.leave()
       // The agent has heard what was said before the turn was cut short.
       if (!kept) void keep()
+      await payer.end()
     }
   }
 

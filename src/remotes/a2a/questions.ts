@@ -1,11 +1,11 @@
 import * as z from 'zod/mini'
 import type { ClientAnswers } from '../../upstream/client-answers.ts'
 import { ApprovalRequest } from '../../protocol/extension-events.ts'
-import { isRecord, recordsIn } from '../../protocol/json.ts'
+import { isRecord } from '../../protocol/json.ts'
 import type { Payment } from '../../protocol/payment.ts'
 import { PaymentRequired, ToolCallEvent } from '../../protocol/server-events.ts'
 import { X402 } from '../../wire/a2a/extensions.ts'
-import { present, text } from '../../wire/fields.ts'
+import { x402Demand } from '../../wire/demand.ts'
 import type { Message, Outgoing, Struct } from './model.ts'
 
 const Call = z.pick(ToolCallEvent, { type: true, call_id: true, name: true, arguments: true })
@@ -44,20 +44,8 @@ async function answerTo(question: Question, client: ClientAnswers): Promise<Answ
 
 function x402In(metadata: Struct | undefined): Question[] {
   const required = metadata?.[X402.required]
-  if (!isRecord(required)) return []
-  const accepts = recordsIn(required['accepts'])
-  const schemes = accepts.map(({ scheme, network, payTo, maxAmountRequired }) => ({
-    scheme: text(scheme) ?? 'exact',
-    ...present({ network: text(network), address: text(payTo), max_amount: text(maxAmountRequired) }),
-  }))
-  const [first] = accepts
-  const requirements = {
-    amount: text(first?.['maxAmountRequired']) ?? text(first?.['amount']) ?? '0',
-    currency: text(first?.['asset']) ?? 'USD',
-    schemes,
-    ...present({ reason: text(first?.['description']) }),
-  }
-  return [{ type: 'payment.required', requirements, extra: { x402: required } }]
+  const demand = isRecord(required) ? x402Demand(required) : undefined
+  return demand ? [{ type: 'payment.required', ...demand }] : []
 }
 
 /** The signed proof if the client gave one, else its token. */

@@ -6,6 +6,7 @@ import { chosenIn } from '../../core/agent-kit/choices.ts'
 import { ClientAnswers } from '../../upstream/client-answers.ts'
 import { agentCapabilities, learnt } from '../../core/agent-kit/define-agent.ts'
 import { done } from '../../core/agent-kit/done.ts'
+import { Payer, type RemoteWallet } from '../../upstream/payer.ts'
 import { Places, type Conversation } from '../../upstream/places.ts'
 import type { AgentPort, Turn } from '../../core/ports/agent.ts'
 import type { Logger } from '../../core/ports/transport.ts'
@@ -13,10 +14,12 @@ import { secretsOf } from '../../core/secrets/secrets.ts'
 import { pause, unlessAborted } from '../../core/basics/time.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
-import { fieldsOf, isRecord, uampIn } from '../../protocol/json.ts'
+import { fieldsOf, uampIn } from '../../protocol/json.ts'
 import { itemsOf, plainText } from '../../protocol/message.ts'
+import type { Payment } from '../../protocol/payment.ts'
 import { Usage } from '../../protocol/usage.ts'
 import { toBlock, type Accepts, type ContentBlock } from '../../wire/acp/blocks.ts'
+import { demandIn, paymentText, type Demand } from '../../wire/demand.ts'
 import { backoff } from '../../wire/backoff.ts'
 import { RpcError } from '../../wire/json-rpc.ts'
 import { Editor } from './editor.ts'
@@ -24,7 +27,7 @@ import { COMMANDS, Live } from './live.ts'
 import { allows, decide, outcomeOf } from './permission.ts'
 import { Unheard } from './process.ts'
 import { Said } from './said.ts'
-import type { Session } from './session.ts'
+import type { Inbox, Session } from './session.ts'
 
 export interface RemoteAcpOptions {
   /** The name of the agent here. */
@@ -46,6 +49,8 @@ export interface RemoteAcpOptions {
   /** What callers here pay for it. Default: nothing. */
   readonly price?: Omit<AgentPrice, 'tools'>
   readonly log?: Logger
+  /** Pays what the agent wants. Default: whoever asks is asked to pay it. */
+  readonly wallet?: RemoteWallet
 }
 
 export interface RemoteAcpAgent extends AgentPort {
@@ -55,6 +60,9 @@ export interface RemoteAcpAgent extends AgentPort {
 
 /** A program that ends sooner than this after its start has failed to start. */
 const STEADY_MS = 10_000
+/** The code of an agent that wants money, and how often it may in one turn. */
+const UNPAID = -32402
+const PAYMENTS = 16
 /** How often a prompt is sent that the program did not read. */
 const ATTEMPTS = 2
 
@@ -95,40 +103,55 @@ class RemoteAcp implements RemoteAcpAgent {
     const said = new Said()
     let session = talk.place
     let asked = false
+    const payer = new Payer(turn, this.#options)
     try {
-      const begun = await this.#begin(turn, talk)
+      let begun: Begun = await this.#begin(turn, talk)
       session = begun.session
       asked = true
       yield* this.#describe(begun.live)
-      const { inbox } = begun
-      for (let heard = await inbox.next(); heard; heard = await inbox.next()) {
-        if ('permission' in heard) {
-          const { permission, answer } = heard
-          yield* said.question(permission.toolCall)
-          const decided = decide(permission, said.whole(permission.toolCall), client).then((chosen) => {
-            if (!allows(chosen)) said.deny(permission.toolCall)
-            answer(outcomeOf(chosen))
-          })
-          // On a one-way transport the question ends the response, so nothing may come after it.
-          if (turn.duplex === false) await decided
-        } else if ('call' in heard) {
-          const answered = client.result(heard.call).then(heard.result, () => session?.leave())
-          if (turn.duplex === false) await answered
-        } else if (heard.update['sessionUpdate'] === COMMANDS) yield* this.#describe(begun.live)
-        else yield* said.take(heard.update, session)
+      for (let payments = 0; ; payments++) {
+        yield* this.#hear(begun, { turn, client, said })
+        const ended = await begun.answer.then(
+          (result) => ({ result }),
+          (thrown: unknown) => ({ thrown }),
+        )
+        if ('result' in ended) {
+          yield* said.end()
+          payer.hearMetadata(fieldsOf(ended.result)['_meta'])
+          return yield payer.told(ending(ended.result)) as Draft
+        }
+        const demand = payments < PAYMENTS ? demandOf(ended.thrown) : undefined
+        if (!demand) throw explained(ended.thrown)
+        begun = await begun.again(await payer.pay(demand))
       }
-      turn.signal.throwIfAborted()
-      if (inbox.failure) throw inbox.failure
-      const result = await begun.answer.catch((thrown: unknown) => {
-        throw explained(thrown)
-      })
-      yield* said.end()
-      yield ending(result)
     } finally {
       // Also after a failure: the other agent has the prompt.
       void this.#places.keep(turn, { place: session, said: said.text, ...(!asked && { heard: talk.before }) })
       session?.leave()
+      await payer.end()
     }
+  }
+
+  /** All that comes until the prompt is answered. */
+  async *#hear({ inbox, live, session }: Begun, { turn, client, said }: Hearing): AsyncGenerator<Draft, void> {
+    for (let heard = await inbox.next(); heard; heard = await inbox.next()) {
+      if ('permission' in heard) {
+        const { permission, answer } = heard
+        yield* said.question(permission.toolCall)
+        const decided = decide(permission, said.whole(permission.toolCall), client).then((chosen) => {
+          if (!allows(chosen)) said.deny(permission.toolCall)
+          answer(outcomeOf(chosen))
+        })
+        // On a one-way transport the question ends the response, so nothing may come after it.
+        if (turn.duplex === false) await decided
+      } else if ('call' in heard) {
+        const answered = client.result(heard.call).then(heard.result, () => session.leave())
+        if (turn.duplex === false) await answered
+      } else if (heard.update['sessionUpdate'] === COMMANDS) yield* this.#describe(live)
+      else yield* said.take(heard.update, session)
+    }
+    turn.signal.throwIfAborted()
+    if (inbox.failure) throw inbox.failure
   }
 
   async close(): Promise<void> {
@@ -138,7 +161,7 @@ class RemoteAcp implements RemoteAcpAgent {
   }
 
   /** Sends the prompt. Writing may show that the program has died: it then read nothing, and is started again. */
-  async #begin(turn: Turn, { place, before, now }: Conversation & { readonly place: Session | undefined }) {
+  async #begin(turn: Turn, { place, before, now }: Conversation & { readonly place: Session | undefined }): Promise<Begun> {
     const { signal } = turn
     const asking = { signal, hops: nextHops(turn.trace) }
     for (let attempt = 1; ; attempt++) {
@@ -149,7 +172,11 @@ class RemoteAcp implements RemoteAcpAgent {
         const session = known ?? (await live.open(tools, asking))
         await session.choose(chosenIn(turn.config), signal)
         const blocks = blocksOf({ before, now }, { known: known !== undefined, accepts: live.accepts })
-        return { live, session, ...(await session.prompt(blocks, { ...asking, editor: new Editor(turn) })) }
+        const prompt = async (payment?: Payment): Promise<Begun> => {
+          const sent = await session.prompt(blocks, { ...asking, editor: new Editor(turn), payment: payment && paymentText(payment) })
+          return { live, session, ...sent, again: prompt }
+        }
+        return await prompt()
       } catch (thrown) {
         if (!(thrown instanceof Unheard)) throw explained(thrown)
         if (attempt === ATTEMPTS) throw await live.ended
@@ -185,6 +212,21 @@ class RemoteAcp implements RemoteAcpAgent {
   }
 }
 
+/** A prompt that was sent. `again`: with a payment that its answer has asked for. */
+interface Begun {
+  readonly live: Live
+  readonly session: Session
+  readonly answer: Promise<unknown>
+  readonly inbox: Inbox
+  again(payment: Payment): Promise<Begun>
+}
+
+interface Hearing {
+  readonly turn: Turn
+  readonly client: ClientAnswers
+  readonly said: Said
+}
+
 const STOPS = new Map<unknown, string>([
   ['max_tokens', 'length'],
   ['max_turn_requests', 'length'],
@@ -215,11 +257,18 @@ function blocksOf(
   return [{ type: 'text', text: `The conversation so far:\n${lines.join('\n')}\n\nNow:\n` }, ...blocks]
 }
 
+/** What the agent wants to be paid before it answers. */
+function demandOf(thrown: unknown): Demand | undefined {
+  if (!(thrown instanceof RpcError) || thrown.code !== UNPAID) return undefined
+  return demandIn({ error: thrown.message, data: thrown.data })
+}
+
 /** The error of an agent, as our clients see it. */
 function explained(thrown: unknown): unknown {
   if (!(thrown instanceof RpcError)) return thrown
   const { code, message, data } = thrown
-  if (code === -32402) return new UampError('payment_required', message, isRecord(data) ? { details: data } : {})
+  // Its details name no amount: whoever asks us is not to pay this here.
+  if (code === UNPAID) return new UampError('payment_required', message)
   if (code === -32000) return new UampError('provider_error', `The agent wants its user to sign in: ${message}`)
   const known = fieldsOf(data)['code']
   return new UampError('provider_error', message, { details: { remote_code: typeof known === 'string' ? known : code } })

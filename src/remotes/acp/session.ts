@@ -44,6 +44,7 @@ interface PromptOptions {
   readonly signal: AbortSignal
   readonly hops: number
   readonly editor: Editor
+  readonly payment?: string | undefined
 }
 
 /** A session of the other agent. It has one turn at a time. */
@@ -92,7 +93,7 @@ export class Session {
   /** Resolves when the prompt is sent. The inbox ends with the answer, or when the turn is aborted. */
   async prompt(
     prompt: readonly ContentBlock[],
-    { signal, hops, editor }: PromptOptions,
+    { signal, hops, editor, payment }: PromptOptions,
   ): Promise<{ readonly answer: Promise<unknown>; readonly inbox: Inbox }> {
     const { inboxes } = this.#options
     if (inboxes.size >= PROMPTS) throw new UampError('overloaded', `The agent answers ${PROMPTS} prompts already`)
@@ -100,7 +101,10 @@ export class Session {
     inboxes.set(this.id, inbox)
     const { door } = this.#options
     if (door) door.run = (call) => inbox.call(call)
-    const { sent, answer } = this.process.request('session/prompt', { sessionId: this.id, prompt, _meta: { uamp: { hops } } })
+    const paid = payment === undefined ? {} : { 'uamp/payment_token': payment }
+    // Beside the prompt, too: that is where UAMP transports have it.
+    const beside = { _meta: { uamp: { hops }, ...paid }, ...(payment !== undefined && { payment_token: payment }) }
+    const { sent, answer } = this.process.request('session/prompt', { sessionId: this.id, prompt, ...beside })
     this.#busy = true
     const over = (): void => {
       this.#busy = false

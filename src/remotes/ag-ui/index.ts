@@ -9,6 +9,8 @@ import type { AgentPort, Turn } from '../../core/ports/agent.ts'
 import type { HttpAnswer } from '../../core/ports/http.ts'
 import { secretsOf } from '../../core/secrets/secrets.ts'
 import { outboundAuth } from '../../upstream/outbound-auth.ts'
+import { paidHttp } from '../../upstream/paid-http.ts'
+import { Payer } from '../../upstream/payer.ts'
 import { upstreamEvents } from '../../upstream/upstream-events.ts'
 import { postUpstream, streamBounds, type UpstreamPost, type RemoteOptions } from '../../upstream/upstream.ts'
 import { UampError } from '../../protocol/errors.ts'
@@ -36,7 +38,7 @@ export function remoteAgUi(options: RemoteAgUiOptions): AgentPort {
   const auth = outboundAuth(options)
   const secrets = secretsOf({ values: [token, ...(auth?.secrets ?? [])], headers, urls: [url] })
   const capabilities = { modalities: ['text', 'image', 'audio', 'video', 'file'], supports_thinking: true }
-  const agent = defineAgent(name, (turn) => run(turn, { ...options, http: auth?.http(turn) ?? turn.http }), {
+  const agent = defineAgent(name, (turn) => paidRun(turn, { ...options, http: auth?.http(turn) ?? turn.http }), {
     description,
     capabilities,
     secrets,
@@ -45,8 +47,22 @@ export function remoteAgUi(options: RemoteAgUiOptions): AgentPort {
   return auth ? { ...agent, prepare: (server) => auth.prepare(server) } : agent
 }
 
-async function* run(turn: Turn, options: RemoteAgUiOptions & Pick<Turn, 'http'>): AsyncGenerator<Draft, void> {
-  const { url, token, headers, newId = () => crypto.randomUUID() } = options
+async function* paidRun(turn: Turn, options: RemoteAgUiOptions & Pick<Turn, 'http'>): AsyncGenerator<Draft, void> {
+  const payer = new Payer(turn, options)
+  try {
+    for await (const draft of run(turn, { ...options, http: paidHttp(options.http, payer), payer })) {
+      const told = payer.told(draft)
+      if (told) yield told
+    }
+  } finally {
+    await payer.end()
+  }
+}
+
+type RunOptions = RemoteAgUiOptions & Pick<Turn, 'http'> & { readonly payer: Payer }
+
+async function* run(turn: Turn, options: RunOptions): AsyncGenerator<Draft, void> {
+  const { url, token, headers, payer, newId = () => crypto.randomUUID() } = options
   const name = `"${options.name}"`
   const to = { name, url, token, explain: explainError, ...streamBounds(), headers: { accept: 'text/event-stream', ...headers } }
   const thread = { ...common(turn), threadId: newId() }
@@ -76,7 +92,7 @@ async function* run(turn: Turn, options: RemoteAgUiOptions & Pick<Turn, 'http'>)
     // All questions are put at once, as on a one-way transport the first of them ends the response.
     const [results, entries] = await Promise.all([
       Promise.all(open.map(({ call }) => client.result(call))),
-      Promise.all(interrupts.map((interrupt) => resumed(interrupt, { turn, client, calls }))),
+      Promise.all(interrupts.map((interrupt) => resumed(interrupt, { turn, client, calls, payer }))),
     ])
     for (const tool_result of results) yield { type: 'response.delta', delta: { type: 'tool_result', tool_result } }
     const theirs = results.map((result, index) => ({ ...result, call_id: open[index]?.theirs ?? result.call_id }))

@@ -1,10 +1,11 @@
 import * as z from 'zod/mini'
 import type { ClientAnswers } from '../../upstream/client-answers.ts'
+import type { Payer } from '../../upstream/payer.ts'
 import type { Turn } from '../../core/ports/agent.ts'
 import type { ToolCall } from '../../protocol/content.ts'
 import { FIRST_EXPLAINED } from '../../protocol/explain.ts'
 import { ApprovalRequest } from '../../protocol/extension-events.ts'
-import { uampIn, fieldsOf, type Slot } from '../../protocol/json.ts'
+import { uampIn, fieldsOf, isRecord, type Slot } from '../../protocol/json.ts'
 import { PaymentRequirements } from '../../protocol/payment.ts'
 
 const text = z.nullish(z.string())
@@ -36,16 +37,17 @@ export interface Resuming {
   readonly client: ClientAnswers
   /** The calls of the run, by id. */
   readonly calls: ReadonlyMap<string, ToolCall>
+  readonly payer: Payer
 }
 
 /** Puts an interrupt to our client, and returns its answer for the next run. */
-export async function resumed(interrupt: Interrupt, { turn, client, calls }: Resuming): Promise<ResumeEntry> {
+export async function resumed(interrupt: Interrupt, { turn, client, calls, payer }: Resuming): Promise<ResumeEntry> {
   const { id, metadata, reason, toolCallId, responseSchema } = interrupt
   const interruptId = id ?? ''
   const uamp = uampIn(fieldsOf(metadata))
   const { data: requirements } = z.safeParse(PaymentRequirements, uamp['requirements'], FIRST_EXPLAINED)
   if (requirements) {
-    const { payment } = await turn.ask('payment.required', { requirements })
+    const payment = await payer.pay({ requirements, extra: extraIn(uamp['extra']) })
     return { interruptId, status: 'resolved', payload: { payment_token: payment.token, payment } }
   }
   const tool_call = calls.get(toolCallId ?? '')
@@ -60,6 +62,10 @@ export async function resumed(interrupt: Interrupt, { turn, client, calls }: Res
   const { extensions, ...decision } = decided
   const given = fieldsOf(extensions?.['ag-ui'])
   return { interruptId, status: 'resolved', payload: 'payload' in given ? given['payload'] : payloadFor(responseSchema, decision) }
+}
+
+function extraIn(extra: unknown): Slot | undefined {
+  return isRecord(extra) ? extra : undefined
 }
 
 /** The fields of an interrupt that our question does not have. */

@@ -1,9 +1,12 @@
 import { llmAgent } from '../../agents/llm/index.ts'
+import { done } from '../../core/agent-kit/done.ts'
 import { wrap } from '../../core/agent-kit/wrap.ts'
-import type { AgentPort } from '../../core/ports/agent.ts'
+import type { AgentPort, Said } from '../../core/ports/agent.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import { openaiCompatible } from '../../providers/openai-compatible/index.ts'
 import { outboundAuth, type OutboundAuth } from '../../upstream/outbound-auth.ts'
+import { paidHttp } from '../../upstream/paid-http.ts'
+import { Payer } from '../../upstream/payer.ts'
 import type { RemoteOptions } from '../../upstream/upstream.ts'
 
 /** The most requests of one turn. Each round of tool results needs another one. */
@@ -44,7 +47,29 @@ export function remoteCompletions(given: RemoteCompletionsOptions): AgentPort {
     maxSteps: ROUNDS,
     limits: { budget: Infinity },
   })
-  return auth ? withAuth(agent, auth) : agent
+  return paid(auth ? withAuth(agent, auth) : agent, given)
+}
+
+/** The same agent, which pays where the other server wants money before the first byte. */
+function paid(agent: AgentPort, { name, url, model, wallet }: RemoteCompletionsOptions): AgentPort {
+  return wrap(agent, (turn, next) => {
+    const payer = new Payer(turn, { name, url, agent: model, wallet })
+    const said = next({ http: paidHttp(turn.http, payer) })
+    return wallet ? settled(said, payer) : said
+  })
+}
+
+async function* settled(answer: AsyncIterable<Said>, payer: Payer): AsyncGenerator<Said, void> {
+  try {
+    for await (const said of answer) {
+      const told = typeof said === 'string' ? said : payer.told(said)
+      if (told !== undefined) yield told
+    }
+    const { paid } = payer
+    if (paid) yield done({ extensions: paid })
+  } finally {
+    await payer.end()
+  }
 }
 
 /** The same agent, which sends the tokens of each turn. */

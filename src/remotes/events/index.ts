@@ -13,9 +13,10 @@ import { lookHttp, openHttp, type Manner } from './line.ts'
 import { toDraft } from '../../wire/server-event.ts'
 import { openSocket } from './socket-line.ts'
 import { outboundAuth, type OutboundAuth } from '../../upstream/outbound-auth.ts'
+import { Payer } from '../../upstream/payer.ts'
 import type { RemoteOptions } from '../../upstream/upstream.ts'
 
-export interface RemoteEventsOptions extends Pick<RemoteOptions, 'name' | 'token' | 'auth' | 'description' | 'price'> {
+export interface RemoteEventsOptions extends Pick<RemoteOptions, 'name' | 'token' | 'auth' | 'description' | 'price' | 'wallet'> {
   /**
    * The other server, or one agent of it: `https://host`, `https://host/agents/name`. With `wss:` or `ws:` it is spoken to over
    * WebSocket, at `/ws` unless the URL ends in `/ws` or `/uamp`.
@@ -65,7 +66,7 @@ class RemoteAgent implements RemoteEventsAgent {
   run(turn: Turn): AsyncIterable<Said> {
     return answered(
       () => this.#follow(turn),
-      turn,
+      { turn, payer: new Payer(turn, this.#options) },
       (event) => this.#pass(event, turn.client?.widgets),
     )
   }

@@ -6,6 +6,7 @@ import type { Capabilities, ClientProfile } from '../../protocol/capabilities.ts
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft, EventOf, ServerEvent } from '../../protocol/events.ts'
 import { answered } from '../../upstream/line.ts'
+import { Payer } from '../../upstream/payer.ts'
 import { toDraft } from '../../wire/server-event.ts'
 import type { Guest } from './guest.ts'
 
@@ -52,7 +53,7 @@ export class HostedAgent implements AgentPort {
   run(turn: Turn): AsyncIterable<Said> {
     return answered(
       () => this.#choose().begin(turn),
-      turn,
+      { turn, payer: new Payer(turn, { name: this.name }) },
       (event) => this.#pass(event),
     )
   }

@@ -85,10 +85,19 @@ async function answer(method, params) {
       sessions[sessionId].model = params.value
       return { configOptions }
     case 'session/prompt':
+      if (params.prompt[0]?.text === 'paid work') return paidWork(params)
       return prompt(sessionId, params.prompt)
     default:
       throw failure(-32601, 'Method not found')
   }
+}
+
+/** Wants money for each prompt. @param {any} params */
+function paidWork({ sessionId, payment_token: token, _meta }) {
+  if (token === undefined) throw failure(-32402, 'Pay first', { accepts: [{ scheme: 'token', amount: '0.02', currency: 'USD' }] })
+  const content = { type: 'text', text: `${token} ${_meta['uamp/payment_token']}` }
+  send({ method: 'session/update', params: { sessionId, update: { sessionUpdate: 'agent_message_chunk', content } } })
+  return { stopReason: 'end_turn' }
 }
 
 /** @param {string} sessionId @param {any[]} blocks */

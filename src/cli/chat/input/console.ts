@@ -20,6 +20,8 @@ export interface Console {
   read(): Promise<string | undefined>
   /** The index of the choice; undefined if the question was aborted, or nobody is left to answer it. */
   choose(question: Question, signal: AbortSignal): Promise<number | undefined>
+  /** A line that is not shown while it is typed, nor kept. Undefined: there was none, or nobody is there to type it. */
+  secret(text: string, signal: AbortSignal): Promise<string | undefined>
   /** Hides the line that is being typed until `rest`, because text will be printed. */
   busy(): void
   rest(): void

@@ -30,6 +30,7 @@ export function pipe({ stdin, ask }: PipeOptions): Console {
       ahead = undefined
       return answer.done ? undefined : chosen(question, answer.value)
     },
+    secret: () => Promise.resolve(undefined),
     busy() {},
     rest() {},
     onInterrupt: (listener) => onSignal(['SIGINT'], listener),
@@ -51,6 +52,7 @@ export function once(message: string, ask: (question: string) => void): Console 
       ask(asked(question))
       return Promise.resolve(undefined)
     },
+    secret: () => Promise.resolve(undefined),
     busy() {},
     rest() {},
     onInterrupt: (listener) => onSignal(['SIGINT'], listener),

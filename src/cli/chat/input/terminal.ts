@@ -8,6 +8,7 @@ import { apply, type Key, type Wish } from './keys.ts'
 import { layout } from './layout.ts'
 import { Menu } from './menu.ts'
 import { Search } from './search.ts'
+import { Secret } from './secret.ts'
 
 const PROMPT = '> '
 /** Bracketed paste: the terminal marks the beginning and the end of what is pasted. */
@@ -50,6 +51,7 @@ class Terminal implements Console {
   #wanted: ((message: string | undefined) => void) | undefined
   #interrupt: () => void = () => undefined
   #menu: { readonly menu: Menu; readonly bare: boolean; readonly decide: (at: number | undefined) => void } | undefined
+  #secret: Secret | undefined
   #search: Search | undefined
   #pasted: string | undefined
   /** What is drawn: how wide each row is, and where the cursor stands. */
@@ -112,6 +114,19 @@ class Terminal implements Console {
     })
   }
 
+  async secret(text: string, signal: AbortSignal): Promise<string | undefined> {
+    if (this.#ended || signal.aborted) return undefined
+    const { stdout, paint } = this.#options
+    this.#hide()
+    stdout.write(paint('yellow', harmless(text)))
+    this.#secret = new Secret(signal)
+    const typed = await this.#secret.typed
+    this.#secret = undefined
+    stdout.write('\n')
+    this.#draw()
+    return typed
+  }
+
   busy(): void {
     this.#hide()
     this.#busy = true
@@ -144,7 +159,8 @@ class Terminal implements Console {
     else if (this.#pasted !== undefined) {
       if (this.#pasted.length < LONGEST_PASTE) this.#pasted += key.sequence ?? ''
       return
-    } else if (this.#menu) return this.#pressMenu(key)
+    } else if (this.#secret) return this.#secret.press(key)
+    else if (this.#menu) return this.#pressMenu(key)
     else this.#type(key)
     this.#redraw()
   }
@@ -153,6 +169,7 @@ class Terminal implements Console {
     if (this.#ended) return
     this.#ended = true
     this.#menu?.decide(undefined)
+    this.#secret?.end(undefined)
     this.#give(undefined)
   }
 
@@ -160,7 +177,8 @@ class Terminal implements Console {
   #paste(): void {
     const text = (this.#pasted ?? '').replaceAll(/\r\n?/g, '\n')
     this.#pasted = undefined
-    if (!this.#menu) this.#editor.insert(harmless(text))
+    if (this.#secret) this.#secret.add(text)
+    else if (!this.#menu) this.#editor.insert(harmless(text))
   }
 
   #pressMenu(key: Key): void {
@@ -281,7 +299,7 @@ class Terminal implements Console {
 
   #draw(): void {
     const { stdout, paint } = this.#options
-    if (this.#drawn !== undefined || this.#ended) return
+    if (this.#drawn !== undefined || this.#ended || this.#secret) return
     if (this.#menu) {
       const { menu, bare } = this.#menu
       const rows = menu.rows({ columns: stdout.columns, height: stdout.rows, bare })

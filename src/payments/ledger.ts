@@ -23,8 +23,8 @@ export interface LedgerOptions extends Clocks {
   readonly log: Logger
   /** The most that a principal may spend in a day, by currency. */
   readonly perDay?: Readonly<Record<string, bigint>> | undefined
-  /** Other ways to pay. */
-  readonly methods?: readonly PaymentMethod[] | undefined
+  /** Makes the other ways to pay. */
+  readonly methods?: ((accounts: Accounts) => readonly PaymentMethod[]) | undefined
 }
 
 /** This server's own ledger: accounts, tokens and locks, on the store that has the sessions. */
@@ -41,7 +41,7 @@ export class Ledger implements Payments {
   #sweeping: Promise<void> | undefined
 
   constructor(options: LedgerOptions) {
-    const { store, now, methods = [], perDay } = options
+    const { store, now, methods, perDay } = options
     const newId = timeOrderedIds(now)
     this.#options = options
     this.#newId = newId
@@ -53,7 +53,7 @@ export class Ledger implements Payments {
     const parts = { accounts, tokens: this.tokens, spending: this.#spending, now, newId }
     this.#account = new AccountMethod(parts)
     // A token may be of any form, so it is looked for last.
-    this.#methods = [...methods, new TokenMethod(parts)]
+    this.#methods = [...(methods?.(accounts) ?? []), new TokenMethod(parts)]
   }
 
   offer(asked: Asked): Offer {
@@ -156,6 +156,7 @@ export class Ledger implements Payments {
       if (problems.length > 0) log('error', 'The ledger does not add up: see `uamp ledger check`', { problems: problems.slice(0, 10) })
     }
     void this.sweep().then(checked).catch(failed)
+    for (const method of this.#methods) method.start?.(signal)
   }
 
   /** Gives back the money of tokens and locks whose time is over. */

@@ -1,11 +1,14 @@
 import { isCurrency, parseAmount } from '../core/basics/money.ts'
 import type { Payments } from '../core/ports/payments.ts'
 import { UampError } from '../protocol/errors.ts'
+import type { X402Settings } from './x402/settings.ts'
 
 /** How this server is paid. Without any, callers pay with tokens of its own ledger, and from accounts that its operator filled. */
 export interface PaymentSettings {
   /** The most that a principal may spend in a day, by currency: `{ USD: '20' }`. Default: no bound. */
   readonly perDay?: Readonly<Record<string, string>> | undefined
+  /** Payments on a chain. */
+  readonly x402?: X402Settings | undefined
 }
 
 export function isPayments(given: Payments | PaymentSettings): given is Payments {

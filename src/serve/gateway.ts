@@ -16,6 +16,7 @@ import type { Logger } from '../core/ports/transport.ts'
 import { redactedLog } from '../core/secrets/redaction.ts'
 import { Secrets, secretsOf } from '../core/secrets/secrets.ts'
 import { Ledger } from '../payments/ledger.ts'
+import { methodsOf } from '../payments/methods.ts'
 import { amountsIn, isPayments, type PaymentSettings } from '../payments/settings.ts'
 import { Live } from '../server/live.ts'
 import { Metrics } from '../server/metrics.ts'
@@ -84,11 +85,14 @@ export function openGateway({ data, limits = {}, outbound: rules, blobs = openBl
     authorize: (...asked: Parameters<Access['authorize']>) => revocations.find(asked[0]) === undefined && access.authorize(...asked),
   }
   const perDay = isPayments(asked) ? undefined : amountsIn(asked.perDay ?? {}, 'payments.perDay')
-  const ledger = new Ledger({ ...clocks, store, signer, ownUrl, log, perDay })
-  const metrics = new Metrics()
+  const closing = new AbortController()
   const own = nodeHttp()
   const guarded = guardedHttp({ ...rules, perHost: AGENT_CONNECTIONS })
   const outbound = guardedHttp(rules)
+  const paying = { ...clocks, store, keys, ownUrl, http: guarded, log, closing: closing.signal }
+  const methods = isPayments(asked) ? undefined : methodsOf(asked, paying)
+  const ledger = new Ledger({ ...clocks, store, signer, ownUrl, log, perDay, methods })
+  const metrics = new Metrics()
   const http = { request: own.request, guarded }
   const gateway = createGateway({
     agents,
@@ -104,7 +108,6 @@ export function openGateway({ data, limits = {}, outbound: rules, blobs = openBl
     limits: coreLimits,
   })
   metrics.gauges = gateway
-  const closing = new AbortController()
   if (data !== 'memory') {
     const storage = storageOf({ store, blobs, remove: (tenant, session) => gateway.removeUnused(tenant, session) })
     const control = { storage, identity: identityControl({ signer, revocations, secrets }) }

@@ -3,7 +3,7 @@ import { UampError } from '../protocol/errors.ts'
 import type { EventOf } from '../protocol/events.ts'
 import { fieldsOf, isRecord, jsonIn, recordsIn, type Slot } from '../protocol/json.ts'
 import type { Payment, PaymentScheme } from '../protocol/payment.ts'
-import { exactIn, header, isReceipt, receiptHeaders, requiredV1, requiredV2, type Required } from './x402.ts'
+import { header, isReceipt, receiptHeaders, requiredIn, requiredV1, requiredV2 } from './x402.ts'
 
 /** The newest name first; the older ones are still sent. */
 const HEADERS = ['payment-signature', 'x-payment', 'x-payment-token']
@@ -98,24 +98,25 @@ export interface Unpaid {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** For every answer 402. `resource`: the address that was asked. */
-export function unpaid({ code, message, details = {} }: UampError, resource: string): Unpaid {
-  if (code !== 'payment_required') return { body: {}, headers: {} }
+/** For every answer 402. */
+export function unpaidAnswer({ code, message, details = {} }: UampError): Unpaid {
+  if (code !== 'payment_required') return NOTHING
   // A proxy must not give one caller's demand for money, or the receipt in it, to others.
   const cache = { 'cache-control': 'private, no-store' }
-  const { receipt } = details
+  const { receipt, x402 } = details
   const told = isReceipt(receipt) ? receiptHeaders(receipt) : {}
-  const required = requiredIn(details, { resource, description: message })
+  const required = requiredIn(x402, { error: errorIn(details), description: message })
   if (!required) return { body: {}, headers: { ...cache, ...told } }
   const { x402Version, accepts } = requiredV1(required)
   return { body: { x402Version, accepts }, headers: { ...cache, ...told, 'payment-required': header(requiredV2(required)) } }
 }
 
-function requiredIn(details: Slot, about: Pick<Required, 'resource' | 'description'>): Required | undefined {
-  const accepts = exactIn(details)
-  const problem = recordsIn(details['accepts']).flatMap(({ extra }) => fieldsOf(fieldsOf(extra)['error'])['code'] ?? [])[0]
-  const error = typeof problem === 'string' ? problem : 'Payment required'
-  return accepts.length > 0 ? { accepts, ...about, error } : undefined
+const NOTHING: Unpaid = { body: {}, headers: {} }
+
+/** Why the last payment was not taken. */
+function errorIn(details: Slot): string {
+  const [told] = recordsIn(details['accepts']).map(({ extra }) => fieldsOf(fieldsOf(extra)['error'])['code'])
+  return typeof told === 'string' ? told : 'Payment required'
 }
 
 /** What the end of a response says about its payments. */

@@ -46,11 +46,6 @@ export function exactV1(exact: Exact, { resource, description }: { readonly reso
   return { ...same, network: networkName(network), maxAmountRequired: amount, resource, description, mimeType: 'application/json' }
 }
 
-/** The requirements in `extra.x402` of a question for money; none, if it cannot be paid by x402. */
-export function exactIn(extra: Slot | undefined): Exact[] {
-  return recordsIn(fieldsOf(extra?.['x402'])['accepts']).filter(isExact)
-}
-
 function isExact(entry: Slot): entry is Slot & Exact {
   const { scheme, network, amount, asset, payTo, maxTimeoutSeconds, extra } = entry
   const texts = [network, amount, asset, payTo]
@@ -59,10 +54,19 @@ function isExact(entry: Slot): entry is Slot & Exact {
 
 export interface Required {
   readonly accepts: readonly Exact[]
+  /** The address of what is paid for. */
   readonly resource: string
   readonly description: string
   /** Why the last payment was not taken. */
   readonly error: string
+}
+
+/** What `extra.x402` of a question for money asks for. Undefined: it cannot be paid by x402. */
+export function requiredIn(x402: unknown, about: Pick<Required, 'description' | 'error'>): Required | undefined {
+  const { accepts: given, resource } = fieldsOf(x402)
+  const accepts = recordsIn(given).filter(isExact)
+  const { url } = fieldsOf(resource)
+  return accepts.length > 0 ? { accepts, resource: typeof url === 'string' ? url : '', ...about } : undefined
 }
 
 /** `PaymentRequired` of version 2, for the header and for A2A. */

@@ -300,18 +300,22 @@ interface PaidPart {
 
 /** The end of the payments of one response. */
 export class Closing implements Settlement {
-  readonly operations: Settlement['operations']
   readonly #parts: readonly Settlement[]
   readonly #paid: readonly PaidPart[]
   readonly #receipts: Slot[] = []
+  #failure: unknown
 
   constructor(parts: readonly Settlement[], paid: readonly PaidPart[]) {
     this.#parts = parts
     this.#paid = paid
-    this.operations = parts.flatMap(({ operations }) => operations)
   }
 
-  done(failure?: unknown): void {
+  /** Known only when money elsewhere has moved: without it nothing here moves either. */
+  get operations(): Settlement['operations'] {
+    return this.#failure === undefined ? this.#parts.flatMap(({ operations }) => operations) : []
+  }
+
+  done(failure: unknown = this.#failure): void {
     for (const part of this.#parts) part.done(failure)
   }
 
@@ -319,11 +323,11 @@ export class Closing implements Settlement {
   get outside(): (() => Promise<undefined>) | undefined {
     if (!this.#paid.some(({ outside }) => outside)) return undefined
     return async () => {
-      for (const { outside } of this.#paid) {
-        const receipt = await outside?.()
-        if (receipt) this.#receipts.push(receipt)
+      try {
+        for (const { outside } of this.#paid) this.#receipts.push(...[await outside?.()].filter(isRecord))
+      } catch (thrown) {
+        throw (this.#failure = thrown)
       }
-      return undefined
     }
   }
 

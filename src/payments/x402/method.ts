@@ -85,6 +85,7 @@ export class X402Method implements PaymentMethod {
     if ('refused' in proof) return proof
     const { network, asset } = config
     const key = this.#records.keyOf({ network, asset, payer: proof.from, nonce: proof.nonce })
+    await this.#settler.left(key)
     if (this.#inUse.has(key)) return BUSY
     this.#inUse.add(key)
     const release = (): void => void this.#inUse.delete(key)

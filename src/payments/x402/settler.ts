@@ -28,6 +28,8 @@ export interface SettlerOptions {
 export class Settler {
   readonly #options: SettlerOptions
   #sweeping: Promise<void> | undefined
+  /** The payment that the sweep asks about now. */
+  #current: { readonly key: string; readonly done: Promise<unknown> } | undefined
 
   constructor(options: SettlerOptions) {
     this.#options = options
@@ -105,13 +107,20 @@ export class Settler {
       const key = records.keyOf(found)
       if (inUse.has(key)) continue
       inUse.add(key)
-      try {
-        // Since it was listed, a payer may have come back with it.
-        const record = await records.get(key)
-        if (record?.state === 'settling') await this.settle(record)
-      } finally {
-        inUse.delete(key)
-      }
+      const done = this.#again(key).finally(() => inUse.delete(key))
+      this.#current = { key, done: done.catch(() => undefined) }
+      await done
     }
+  }
+
+  /** Since it was listed, its payer may have come back with it. */
+  async #again(key: string): Promise<void> {
+    const record = await this.#options.records.get(key)
+    if (record?.state === 'settling') await this.settle(record)
+  }
+
+  /** Resolves when the sweep is not at work with a payment: its payer then sees what became of it. */
+  async left(key: string): Promise<void> {
+    if (this.#current?.key === key) await this.#current.done
   }
 }

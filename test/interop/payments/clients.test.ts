@@ -3,7 +3,7 @@ import { decodeXPaymentResponse, wrapFetchWithPayment as wrapV1 } from 'x402-fet
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { describe, expect, test } from 'vitest'
 import { ATOMIC, completion, decoded, earned, openShop, payer } from './shop.ts'
-import { ASSET, NETWORK, PAY_TO } from './facilitator.ts'
+import { ASSET, NETWORK, PAY_TO } from './chain.ts'
 
 const clients = [
   { name: '@x402/fetch, version 2', header: 'payment-response', network: NETWORK, open: () => payer() },

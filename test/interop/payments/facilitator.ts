@@ -6,11 +6,8 @@ import { x402Facilitator } from '@x402/core/facilitator'
 import { registerExactEvmScheme } from '@x402/evm/exact/facilitator'
 import { encodeAbiParameters, keccak256, pad, toHex, verifyTypedData, type Hex } from 'viem'
 import { onTestFinished } from 'vitest'
+import { ASSET, NETWORK } from './chain.ts'
 
-export const NETWORK = 'eip155:84532'
-export const PAY_TO = '0x1111111111111111111111111111111111111111'
-/** USDC on this network. */
-export const ASSET = '0x036CbD53842c5426634e7929541eC2318f3dCF7e'
 const OWN = '0x2222222222222222222222222222222222222222'
 const TRANSFER = keccak256(toHex('Transfer(address,address,uint256)'))
 

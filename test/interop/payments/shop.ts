@@ -7,9 +7,9 @@ import { text } from '../../../src/core/agent-kit/drafts.ts'
 import type { X402Settings } from '../../../src/payments/x402/settings.ts'
 import type { ServeOptions } from '../../../src/serve/index.ts'
 import { startServer } from '../../support/server.ts'
-import { NETWORK, PAY_TO, startFacilitator, type LocalFacilitator } from './facilitator.ts'
+import { NETWORK, PAY_TO } from './chain.ts'
+import { startFacilitator, type LocalFacilitator } from './facilitator.ts'
 
-export const PRICE = '0.01'
 /** The price in the smallest units of USDC. */
 export const ATOMIC = 10_000n
 
@@ -20,7 +20,7 @@ export const shop = defineAgent(
     yield text('Thank ')
     yield text('you')
   },
-  { price: { call: PRICE } },
+  { price: { call: '0.01' } },
 )
 
 export function settingsFor({ url }: Pick<LocalFacilitator, 'url'>, more: Partial<X402Settings> = {}) {
@@ -31,8 +31,12 @@ export function settingsFor({ url }: Pick<LocalFacilitator, 'url'>, more: Partia
 }
 
 /** A server with the shop, its facilitator, and the ledger's sums. */
-export async function openShop({ data = 'memory', ...more }: Partial<X402Settings> & { readonly data?: string } = {}) {
-  const facilitator = await startFacilitator()
+export async function openShop({
+  data = 'memory',
+  facilitator: given,
+  ...more
+}: Omit<Partial<X402Settings>, 'facilitator'> & { readonly data?: string; readonly facilitator?: LocalFacilitator } = {}) {
+  const facilitator = given ?? (await startFacilitator())
   const server = await startServer(shop, { data, ...settingsFor(facilitator, more) })
   return { ...server, facilitator }
 }

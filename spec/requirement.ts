@@ -105,3 +105,8 @@ export function agUi<R extends Rows>(source: string, rows: R): Listed<R> {
 export function identity<R extends Rows>(source: string, rows: R): Listed<R> {
   return listed({ area: 'identity', source: sectionOf(source) }, rows)
 }
+
+/** What it takes to be paid by one protocol of payments. */
+export function payments<R extends Rows>(source: string, rows: R): Listed<R> {
+  return listed({ area: 'payment', source: sectionOf(source) }, rows)
+}

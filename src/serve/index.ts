@@ -320,7 +320,12 @@ function builtIn({ limits, a2a: a2aOptions, omnia: omniaOptions, sign, payments 
     ...catalog(),
     responses(),
     realtime(),
-    a2a({ sign: sign === 'always', x402: !isPayments(payments) && payments.x402 !== undefined, ...(ttlMs !== undefined && { taskTtlMs: ttlMs }), ...a2aOptions }),
+    a2a({
+      sign: sign === 'always',
+      x402: !isPayments(payments) && payments.x402 !== undefined,
+      ...(ttlMs !== undefined && { taskTtlMs: ttlMs }),
+      ...a2aOptions,
+    }),
     agUi(ttlMs === undefined ? {} : { runTtlMs: ttlMs }),
     acp({ connectTools, version: packageVersion() }),
     omnia({ ...omniaOptions, limits: { ...(messageBytes !== undefined && { messageBytes }), ...omniaOptions?.limits } }),

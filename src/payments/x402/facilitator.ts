@@ -51,11 +51,13 @@ export class Facilitator {
     // With a transaction, it may still come to pass.
     if (success === false && !moved) return { kind: 'failed', reason: plain(errorReason) ?? 'payment_failed' }
     if (success !== true) return { kind: 'unknown', problem: 'The facilitator told neither success nor failure' }
-    if (!moved || plain(transaction) === undefined) return { kind: 'unknown', problem: 'The facilitator told of success without a transaction' }
+    if (!moved || plain(transaction) === undefined)
+      return { kind: 'unknown', problem: 'The facilitator told of success without a transaction' }
     if (network !== chain && network !== networkName(chain)) {
       return { kind: 'unknown', problem: 'The facilitator told of a payment on another network' }
     }
-    if (payer !== undefined && !isSame(payer, from)) return { kind: 'unknown', problem: 'The facilitator told of a payment of somebody else' }
+    if (payer !== undefined && !isSame(payer, from))
+      return { kind: 'unknown', problem: 'The facilitator told of a payment of somebody else' }
     if (amount !== undefined && String(amount) !== atomic) {
       return { kind: 'unknown', problem: 'The facilitator told of another amount' }
     }

@@ -51,7 +51,10 @@ export class ChunkEncoder extends ResponseFold {
       (chunks, { transcript }) => chunks.#words(chunks.#speech.complete(transcript)),
     ],
     'usage.delta': ['added up: `usage`'],
-    'response.done': ['`finish_reason`, `usage`, and `signature` and `uamp` (payments) in a last chunk without choices', (chunks, event) => chunks.#done(event)],
+    'response.done': [
+      '`finish_reason`, `usage`, and `signature` and `uamp` (payments) in a last chunk without choices',
+      (chunks, event) => chunks.#done(event),
+    ],
     'response.error': ['a status, or an error in the stream', (chunks, { error }) => chunks.#fail(toldError(error))],
     'response.cancelled': ['an error, `cancelled`', (chunks) => chunks.#fail(new UampError('cancelled', 'The answer was stopped'))],
     'payment.required': ['402, or an error in the stream', (chunks, event) => chunks.#fail(paymentRefusal(event))],

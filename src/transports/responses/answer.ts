@@ -70,7 +70,10 @@ export class Answer extends ResponseFold {
     ],
     'usage.delta': ['added up: `usage`'],
     'payment.required': ['402, or `response.failed`'],
-    'response.done': ['`response.completed`, or `response.incomplete`; `signature`, and `uamp` with the payments', (answer, event) => answer.#done(event)],
+    'response.done': [
+      '`response.completed`, or `response.incomplete`; `signature`, and `uamp` with the payments',
+      (answer, event) => answer.#done(event),
+    ],
     'response.error': ['a status, or `response.failed`', (answer, { error }) => answer.#fail(ofResponse(toldError(error)))],
     'response.cancelled': ['`response.incomplete`', (answer) => answer.#end('cancelled', 'response.incomplete')],
     ...alike(

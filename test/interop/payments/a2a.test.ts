@@ -5,6 +5,7 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { describe, expect, test } from 'vitest'
 import { X402_EXTENSION } from '../../../src/wire/a2a/extensions.ts'
 import { startServer } from '../../support/server.ts'
+import { verifies } from '../../support/verifies.ts'
 import { artifactText, say, taskOf } from '../a2a/client.ts'
 import { generations } from '../a2a/generations.ts'
 import { ATOMIC, earned, openShop, pay, payer, shop, signed } from './shop.ts'
@@ -27,7 +28,7 @@ describe.each(generations)('@a2a-js/sdk $name', ({ connect }) => {
     return { url, facilitator, ledger, task, answer, submit }
   }
 
-  test('a task asks for money, is paid, and has the receipt', async () => {
+  verifies('x402.a2a', 'a task asks for money, is paid, and has the receipt', async () => {
     const { facilitator, ledger, task, submit } = await asked()
     expect([task.state, task.says?.metadata?.['x402.payment.status']]).toEqual(['input-required', 'payment-required'])
     const account = privateKeyToAccount(generatePrivateKey())
@@ -72,7 +73,7 @@ describe.each(generations)('@a2a-js/sdk $name', ({ connect }) => {
   })
 })
 
-test('the card announces the extension if the server is paid by x402', async () => {
+verifies('x402.a2a-card', 'the card announces the extension if the server is paid by x402', async () => {
   const cardAt = async (url: string): Promise<boolean> => {
     const card = (await (await fetch(`${url}/.well-known/agent-card.json`)).json()) as Card
     return card.capabilities.extensions?.some(({ uri }) => uri === X402_EXTENSION) ?? false

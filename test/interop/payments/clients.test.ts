@@ -2,12 +2,14 @@
 import { decodeXPaymentResponse, wrapFetchWithPayment as wrapV1 } from 'x402-fetch'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { describe, expect, test } from 'vitest'
+import { verifies } from '../../support/verifies.ts'
 import { ATOMIC, completion, decoded, earned, openShop, payer } from './shop.ts'
 import { ASSET, NETWORK, PAY_TO } from './chain.ts'
 
 const clients = [
-  { name: '@x402/fetch, version 2', header: 'payment-response', network: NETWORK, open: () => payer() },
+  { verifies: 'x402.pay-v2', name: '@x402/fetch, version 2', header: 'payment-response', network: NETWORK, open: () => payer() },
   {
+    verifies: 'x402.pay-v1',
     name: 'x402-fetch, version 1',
     header: 'x-payment-response',
     network: 'base-sepolia',
@@ -18,7 +20,7 @@ const clients = [
   },
 ] as const
 
-describe.each(clients)('$name', ({ open, header, network }) => {
+describe.each(clients)('$name [$verifies]', ({ open, header, network }) => {
   test('buys a completion', async () => {
     const { url, facilitator, ledger } = await openShop()
     const { account, fetch: paying } = open()
@@ -63,14 +65,17 @@ describe.each(clients)('$name', ({ open, header, network }) => {
   })
 })
 
-test('clients of version 1 find the receipt by their own function', async () => {
+verifies('x402.receipt', 'clients of version 1 find the receipt by their own function', async () => {
   const { url } = await openShop()
   const account = privateKeyToAccount(generatePrivateKey())
   const response = await (wrapV1(fetch, account as never) as typeof fetch)(`${url}/v1/chat/completions`, completion())
-  expect(decodeXPaymentResponse(response.headers.get('x-payment-response') ?? '')).toMatchObject({ success: true, payer: account.address.toLowerCase() })
+  expect(decodeXPaymentResponse(response.headers.get('x-payment-response') ?? '')).toMatchObject({
+    success: true,
+    payer: account.address.toLowerCase(),
+  })
 })
 
-test('a refusal has what every client looks for', async () => {
+verifies('x402.required', 'a refusal has what every client looks for', async () => {
   const { url } = await openShop()
   const response = await fetch(`${url}/v1/chat/completions`, completion())
   expect([response.status, response.headers.get('cache-control')]).toEqual([402, 'private, no-store'])

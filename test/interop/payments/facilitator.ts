@@ -43,7 +43,10 @@ export async function startFacilitator(): Promise<LocalFacilitator> {
     void (async () => {
       const path = request.url ?? ''
       asked.push(path)
-      const { paymentPayload, paymentRequirements } = JSON.parse(await text(request)) as { paymentPayload: never; paymentRequirements: never }
+      const { paymentPayload, paymentRequirements } = JSON.parse(await text(request)) as {
+        paymentPayload: never
+        paymentRequirements: never
+      }
       const honest = (): Promise<object> =>
         path === '/verify'
           ? facilitator.verify(paymentPayload, paymentRequirements)
@@ -63,7 +66,9 @@ export async function startFacilitator(): Promise<LocalFacilitator> {
     server.close()
   })
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  return Object.defineProperty(Object.assign(state, { url, asked }), 'moved', { get: () => [...moved.values()] }) as unknown as LocalFacilitator
+  return Object.defineProperty(Object.assign(state, { url, asked }), 'moved', {
+    get: () => [...moved.values()],
+  }) as unknown as LocalFacilitator
 }
 
 interface Call {

@@ -1,5 +1,6 @@
 /** Facilitators that are down, slow, or lie, and what becomes of the money. */
 import { describe, expect, test } from 'vitest'
+import { verifies } from '../../support/verifies.ts'
 import type { LocalFacilitator } from './facilitator.ts'
 import { decoded, earned, openShop, pay, signed } from './shop.ts'
 
@@ -48,7 +49,7 @@ describe('before the work', () => {
 })
 
 describe('after the work', () => {
-  test('a settlement that fails: no answer, and no money', async () => {
+  verifies('x402.facilitator', 'a settlement that fails: no answer, and no money', async () => {
     const { url, facilitator, ledger } = await openShop()
     const payment = await signed(url)
     facilitator.act = at('/settle', () =>
@@ -73,7 +74,7 @@ describe('after the work', () => {
     ['one that tells of another amount', at('/settle', lies({ amount: '1' })), 1],
     ['one that tells of a failure and a transaction', at('/settle', lies({ success: false })), 1],
   ] as const)('a facilitator that is %s', (_, act, moves) => {
-    test('is not believed; who sends the request again gets the answer once, and pays once', async () => {
+    verifies('x402.pending', 'is not believed; who sends the request again gets the answer once, and pays once', async () => {
       const { url, facilitator, ledger } = await openShop({ timeoutMs: 300 })
       const payment = await signed(url)
       facilitator.act = act

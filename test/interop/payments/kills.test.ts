@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { startChild } from '../../support/child.ts'
+import { verifies } from '../../support/verifies.ts'
 import { startFacilitator, type LocalFacilitator } from './facilitator.ts'
 import { earned, openShop, pay, signed } from './shop.ts'
 
@@ -74,7 +75,7 @@ test.each([
   expect([facilitator.moved.length, await earned(server)]).toEqual([1, '0.01'])
 })
 
-test('between settle and end: the money is there, and nobody pays twice', { timeout: 60_000 }, async () => {
+verifies('x402.killed', 'between settle and end: the money is there, and nobody pays twice', async () => {
   const facilitator = await startFacilitator()
   const { data, child } = await startShop(facilitator)
   const payment = await signed(child.url)

@@ -53,7 +53,12 @@ export class Endings {
         const wait = details?.['retry_after']
         const metadata = { code, ...(typeof wait === 'number' && { retry_after: wait }) }
         const text = code === 'interrupted' ? `Interrupted: ${message}` : message
-        return { ...base, state: 'TASK_STATE_FAILED', message: this.#message([{ text }], { metadata, paid: { details } }), output: undefined }
+        return {
+          ...base,
+          state: 'TASK_STATE_FAILED',
+          message: this.#message([{ text }], { metadata, paid: { details } }),
+          output: undefined,
+        }
       }
       case 'response.done':
         return this.#done(event, now)

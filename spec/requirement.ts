@@ -96,7 +96,7 @@ export function connect<R extends Rows>(rows: R): Listed<R> {
   return listed({ area: 'transport', source: sectionOf('Hosted agents') }, rows)
 }
 
-/** The requirements of being paid that no specification of a protocol has. */
+/** The requirements of paying and being paid, by the document or the part of ours. */
 export function payments<R extends Rows>(source: string, rows: R): Listed<R> {
   return listed({ area: 'payment', source: sectionOf(source) }, rows)
 }
@@ -109,14 +109,4 @@ export function agUi<R extends Rows>(source: string, rows: R): Listed<R> {
 /** The requirements of knowing who calls, and of being known. */
 export function identity<R extends Rows>(source: string, rows: R): Listed<R> {
   return listed({ area: 'identity', source: sectionOf(source) }, rows)
-}
-
-/** The requirements of being paid. */
-export function paid<R extends Rows>(source: string, rows: R): Listed<R> {
-  return listed({ area: 'payment', source: sectionOf(source) }, rows)
-}
-
-/** What those who pay are promised. */
-export function wallets<R extends Rows>(rows: R): Listed<R> {
-  return listed({ area: 'payment', source: (part) => `Paying, ${part}` }, rows)
 }

@@ -8,6 +8,7 @@ import { a2aRemote } from './a2a/remote.ts'
 import { a2aV1 } from './a2a/v1.ts'
 import { acpAgent, acpRemote, acpUamp } from './acp/acp.ts'
 import { agUiRemote, agUiTransport } from './ag-ui/ag-ui.ts'
+import { ap2, x402 } from './payments/x402.ts'
 import { envelopes } from './envelope/envelope.ts'
 import { oauthIssuer, revocation } from './identity/issuer.ts'
 import { accessTokens, agentTrust, issuerKeys, proofOfPossession } from './identity/verify.ts'
@@ -101,6 +102,8 @@ const byId = {
   ...discovery,
   ...hostedAgents,
   ...walletRequirements,
+  ...x402,
+  ...ap2,
 }
 
 export type RequirementId = keyof typeof byId

@@ -1,7 +1,7 @@
 /** What agents, their tools and models cost, and how callers learn of it. */
-import { paid } from '../requirement.ts'
+import { payments } from '../requirement.ts'
 
-export const prices = paid('Prices', {
+export const prices = payments('Prices', {
   'prices.call': ['per call', 'A price per call is charged before the agent runs, and only if it answers.'],
   'prices.usage': [
     'per use',
@@ -28,7 +28,7 @@ export const prices = paid('Prices', {
 })
 
 /** Tokens of a ledger elsewhere. */
-export const outsideLedger = paid('A ledger elsewhere', {
+export const outsideLedger = payments('A ledger elsewhere', {
   'platform.pays': [
     'verify, lock, settle',
     'A token of another ledger is verified and locked there before the agent runs, and settled before its end is told.',

@@ -1,7 +1,7 @@
 /** What those who pay are promised. */
-import { wallets } from '../requirement.ts'
+import { payments } from '../requirement.ts'
 
-export const walletRequirements = wallets({
+export const walletRequirements = payments('Paying', {
   'wallet.pays': ['client', 'A wallet answers `payment.required`, at the beginning of an answer and in the middle of it.'],
   'wallet.once': ['client', 'A question is paid once, however often the connection is lost.'],
   'wallet.declines': ['client', 'A wallet that does not pay ends the answer, and its reason is what the application gets.'],

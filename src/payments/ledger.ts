@@ -9,7 +9,7 @@ import { DECLINED, type Payment } from '../protocol/payment.ts'
 import { Accounts, accountOf, movesOf, movementKey, refundsOf, type Movement } from './accounts.ts'
 import { checkLedger, type LedgerReport } from './check.ts'
 import { handOn } from './hand-on.ts'
-import { AccountMethod, TokenMethod } from './ledger-method.ts'
+import { AccountMethod, NOT_OURS, TokenMethod } from './ledger-method.ts'
 import { Locks, type PayLock } from './locks.ts'
 import type { PaymentMethod } from './method.ts'
 import { Spending } from './spending.ts'
@@ -25,8 +25,9 @@ export interface LedgerOptions extends Clocks {
   readonly log: Logger
   /** The most that a principal may spend in a day, by currency. */
   readonly perDay?: Readonly<Record<string, bigint>> | undefined
-  /** Other ways to pay. */
-  readonly methods?: readonly PaymentMethod[] | undefined
+  /** Makes the other ways to pay. They are tried in this order, and a token of this ledger before them that are `last`. */
+  readonly methods?:
+    ((accounts: Accounts) => { readonly first: readonly PaymentMethod[]; readonly last: readonly PaymentMethod[] }) | undefined
 }
 
 type Transfer = Pick<Movement, 'kind' | 'from' | 'to' | 'currency' | 'principal' | 'agent' | 'of' | 'description'> & {
@@ -61,7 +62,7 @@ export class Ledger implements Payments {
   readonly #busy = new Map<string, Promise<unknown>>()
 
   constructor(options: LedgerOptions) {
-    const { store, now, methods = [], perDay } = options
+    const { store, now, methods, perDay } = options
     const newId = timeOrderedIds(now)
     this.#options = options
     this.#newId = newId
@@ -72,8 +73,8 @@ export class Ledger implements Payments {
     this.#spending = new Spending({ store, now, newId, perDay })
     const parts = { accounts, tokens: this.tokens, spending: this.#spending, now, newId }
     this.#account = new AccountMethod(parts)
-    // A token may be of any form, so it is looked for last.
-    this.#methods = [...methods, new TokenMethod(parts)]
+    const { first = [], last = [] } = methods?.(accounts) ?? {}
+    this.#methods = [...first, new TokenMethod(parts), ...last]
   }
 
   offer(asked: Asked): Offer {
@@ -91,10 +92,19 @@ export class Ledger implements Payments {
     payment: Payment | undefined,
   ): Promise<Authorisation | Refusal | undefined> | Authorisation | Refusal | undefined {
     if (!payment) return this.#account.authorise(asked)
-    const method = this.#methods.find((each) => each.takes(payment))
-    if (method) return method.authorise(asked, payment)
+    const methods = this.#methods.filter((each) => each.takes(payment))
+    if (methods.length > 0) return this.#firstOf(methods, asked, payment)
     const schemes = this.offer(asked).schemes.map(({ scheme }) => scheme)
     return { refused: 'token_invalid', message: `Pay by ${[...new Set(schemes)].join(' or ')}: this scheme is not accepted` }
+  }
+
+  /** A token of any form may be one of a ledger elsewhere, if this one does not know it. */
+  #firstOf(methods: readonly PaymentMethod[], asked: Asked, payment: Payment): Promise<Authorisation | Refusal> | Authorisation | Refusal {
+    const [method, ...rest] = methods
+    const found = method?.authorise(asked, payment) ?? NOT_OURS
+    if (rest.length === 0) return found
+    const or = (first: Authorisation | Refusal) => (first === NOT_OURS ? this.#firstOf(rest, asked, payment) : first)
+    return found instanceof Promise ? found.then(or) : or(found)
   }
 
   handOn(asked: Asked, payment: Payment, agent: string): Promise<HandedOn | Refusal> {
@@ -230,6 +240,7 @@ export class Ledger implements Payments {
       if (problems.length > 0) log('error', 'The ledger does not add up: see `uamp ledger check`', { problems: problems.slice(0, 10) })
     }
     void this.sweep().then(checked).catch(failed)
+    for (const method of this.#methods) method.start?.(signal)
   }
 
   /** Gives back the money of tokens and locks whose time is over. */

@@ -39,8 +39,6 @@ export interface PlatformOptions extends PlatformSettings {
   readonly log: Logger
   readonly now: () => number
   readonly newId: () => string
-  /** True for tokens of this server, which its own ledger takes. */
-  readonly isOurs: (token: string) => boolean
 }
 
 /** A settlement whose outcome is not known yet. Nothing of its token is in it. */
@@ -98,8 +96,8 @@ export class PlatformMethod implements PaymentMethod {
     return { schemes: currency === this.#currency ? [{ scheme: 'token', network: this.#network }] : [] }
   }
 
-  takes({ token, network }: Payment): boolean {
-    return token !== undefined && (network === this.#network || !this.#options.isOurs(token))
+  takes({ token }: Payment): boolean {
+    return token !== undefined
   }
 
   async authorise(asked: Asked, { token }: Payment): Promise<Authorisation | Refusal> {

@@ -2,6 +2,8 @@ import { isCurrency, parseAmount } from '../protocol/money.ts'
 import type { Payments } from '../core/ports/payments.ts'
 import type { PlatformSettings } from './platform.ts'
 import { UampError } from '../protocol/errors.ts'
+import type { Ap2Settings } from './ap2.ts'
+import type { X402Settings } from './x402/settings.ts'
 
 /** How this server is paid. Without any, callers pay with tokens of its own ledger, and from accounts that its operator filled. */
 export interface PaymentSettings {
@@ -9,6 +11,10 @@ export interface PaymentSettings {
   readonly perDay?: Readonly<Record<string, string>> | undefined
   /** A ledger elsewhere, whose tokens are taken beside those of this server. */
   readonly platform?: PlatformSettings | undefined
+  /** Payments on a chain. */
+  readonly x402?: X402Settings | undefined
+  /** Mandates of AP2. Default: every mandate is refused. */
+  readonly ap2?: Ap2Settings | undefined
 }
 
 export function isPayments(given: Payments | PaymentSettings): given is Payments {

@@ -16,7 +16,7 @@ import type { Logger } from '../core/ports/transport.ts'
 import { redactedLog } from '../core/secrets/redaction.ts'
 import { Secrets, secretsOf } from '../core/secrets/secrets.ts'
 import { Ledger } from '../payments/ledger.ts'
-import { PlatformMethod } from '../payments/platform.ts'
+import { methodsOf } from '../payments/methods.ts'
 import { amountsIn, isPayments, type PaymentSettings } from '../payments/settings.ts'
 import { Live } from '../server/live.ts'
 import { Metrics } from '../server/metrics.ts'
@@ -94,24 +94,15 @@ export function openGateway({ data, limits = {}, outbound: rules, blobs = openBl
     authorize: (...asked: Parameters<Access['authorize']>) => revocations.find(asked[0]) === undefined && access.authorize(...asked),
   }
   const perDay = isPayments(asked) ? undefined : amountsIn(asked.perDay ?? {}, 'payments.perDay')
+  const closing = new AbortController()
   const own = nodeHttp()
   const guarded = guardedHttp({ ...rules, perHost: AGENT_CONNECTIONS })
   const outbound = guardedHttp(rules)
-  const http = { request: own.request, guarded }
-  const platform =
-    isPayments(asked) || !asked.platform
-      ? undefined
-      : new PlatformMethod({
-          ...asked.platform,
-          store,
-          http: outbound,
-          log,
-          now,
-          newId: timeOrderedIds(now),
-          isOurs: (token) => ledger.tokens.isOurs(token),
-        })
-  const ledger: Ledger = new Ledger({ ...clocks, store, signer, ownUrl, log, perDay, methods: platform ? [platform] : [] })
+  const paying = { ...clocks, store, keys, ownUrl, http: outbound, log, newId: timeOrderedIds(now), closing: closing.signal }
+  const methods = isPayments(asked) ? undefined : methodsOf(asked, paying)
+  const ledger: Ledger = new Ledger({ ...clocks, store, signer, ownUrl, log, perDay, methods })
   const metrics = new Metrics()
+  const http = { request: own.request, guarded }
   const gateway = createGateway({
     agents,
     store,
@@ -126,7 +117,6 @@ export function openGateway({ data, limits = {}, outbound: rules, blobs = openBl
     limits: coreLimits,
   })
   metrics.gauges = gateway
-  const closing = new AbortController()
   if (data !== 'memory') {
     const storage = storageOf({ store, blobs, remove: (tenant, session) => gateway.removeUnused(tenant, session) })
     const control = { storage, identity: identityControl({ signer, revocations, secrets }) }
@@ -137,7 +127,6 @@ export function openGateway({ data, limits = {}, outbound: rules, blobs = openBl
     .then(() => revocations.load())
     .then(() => gateway.start())
     .then(() => ledger.start(closing.signal))
-    .then(() => platform?.start(closing.signal))
     .then(() => {
       // The first answer need not wait for the key. If it cannot be made now, the first answer tries again.
       if (given.sign === 'always') signer.key('responses').catch(() => undefined)

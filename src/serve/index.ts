@@ -319,7 +319,7 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
   return { node, open }
 }
 
-function builtIn({ limits, a2a: a2aOptions, omnia: omniaOptions, sign }: AgentAppOptions): Transport[] {
+function builtIn({ limits, a2a: a2aOptions, omnia: omniaOptions, sign, payments = {} }: AgentAppOptions): Transport[] {
   const { sessionTtlMs: ttlMs, messageBytes } = limits ?? {}
   return [
     events(),
@@ -327,7 +327,12 @@ function builtIn({ limits, a2a: a2aOptions, omnia: omniaOptions, sign }: AgentAp
     ...catalog(),
     responses(),
     realtime(),
-    a2a({ sign: sign === 'always', ...(ttlMs !== undefined && { taskTtlMs: ttlMs }), ...a2aOptions }),
+    a2a({
+      sign: sign === 'always',
+      x402: !isPayments(payments) && payments.x402 !== undefined,
+      ...(ttlMs !== undefined && { taskTtlMs: ttlMs }),
+      ...a2aOptions,
+    }),
     agUi(ttlMs === undefined ? {} : { runTtlMs: ttlMs }),
     acp({ connectTools, version: packageVersion() }),
     omnia({ ...omniaOptions, limits: { ...(messageBytes !== undefined && { messageBytes }), ...omniaOptions?.limits } }),

@@ -7,6 +7,7 @@ import { agentAtRoot } from '../core/edge/asked.ts'
 import type { AgentPort } from '../core/ports/agent.ts'
 import type { Agents, Host, HttpRoute, RefusalOptions, Route, SocketRoute, Transport } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
+import { unpaidAnswer } from '../wire/payment.ts'
 import { refusalResponse } from '../wire/refusal.ts'
 import { below } from './prefix.ts'
 import { hostFor, isOffered, servesOf, type Serves } from './offered.ts'
@@ -15,7 +16,7 @@ export type Refusal = (error: UampError, options?: RefusalOptions) => Response
 
 /** The server's own form of an error: `{ "error": { "code", "message", "details"? } }`. */
 export function errorResponse(error: UampError, options?: RefusalOptions): Response {
-  return refusalResponse(error, JSON.stringify({ error: error.toBody() }), options)
+  return refusalResponse(error, JSON.stringify({ error: error.toBody(), ...unpaidAnswer(error).body }), options)
 }
 
 /** The path of an absolute URL, as it was sent. `new URL` costs more than the rest of the routing. */

@@ -132,6 +132,10 @@ const EXPOSED = [
   'X-RateLimit-Limit-Requests',
   'X-RateLimit-Remaining-Requests',
   'X-RateLimit-Reset-Requests',
+  // What has to be paid, and what was (x402 of both versions).
+  'PAYMENT-REQUIRED',
+  'PAYMENT-RESPONSE',
+  'X-PAYMENT-RESPONSE',
 ].join(', ')
 
 /** Without `Access-Control-Allow-Credentials`: callers show tokens, and cookies mean nothing here. */

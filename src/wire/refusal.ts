@@ -1,4 +1,5 @@
 import type { ErrorCode, UampError } from '../protocol/errors.ts'
+import { unpaidAnswer } from './payment.ts'
 
 /** The HTTP status of each error, in every protocol. */
 export const HTTP_STATUS = {
@@ -44,6 +45,7 @@ export function refusalResponse(error: UampError, body: string, { status = HTTP_
       ...(error.code === 'forbidden' && reason === 'insufficient_scope' && { 'www-authenticate': 'Bearer error="insufficient_scope"' }),
       ...(typeof nonce === 'string' && { 'dpop-nonce': nonce }),
       ...(typeof wait === 'number' && { 'retry-after': String(Math.ceil(wait)) }),
+      ...unpaidAnswer(error).headers,
       ...headers,
     },
   })

@@ -38,7 +38,7 @@ export function a2a(options: A2aOptions = {}): Transport {
 function assemble(host: Host, options: A2aOptions): Parts {
   const push = createPush(host, { owned: (call, id) => tasks.stateOf(call, id), shape, limits: options.pushLimits })
   const tasks: Tasks = new Tasks(host, { ttlMs: options.taskTtlMs }, push)
-  return { host, tasks, push, card: createCards(host, options) }
+  return { host, tasks, push, card: createCards(host, options), x402: options.x402 ?? false }
 }
 
 /** A task in the shape of the generation that made it. */

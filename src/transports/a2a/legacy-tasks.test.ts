@@ -65,7 +65,7 @@ test('a question for money is task.failed with every way to pay', () => {
         error: 'Payment required: 0.01 USD',
         code: 'payment_required',
         status_code: 402,
-        accepts: [{ scheme: 'token', amount: '0.01', currency: 'USD' }],
+        accepts: [{ scheme: 'token', amount: '0.01', currency: 'USD', asset: 'USD', maxTimeoutSeconds: 300, extra: { tokenType: 'jwt' } }],
       },
     ],
   ])

@@ -15,6 +15,8 @@ export interface Parts {
   readonly tasks: Tasks
   readonly push: Push
   readonly card: Cards
+  /** Tasks are paid by x402. */
+  readonly x402: boolean
 }
 
 /** What a method gets beside its parameters. */

@@ -117,9 +117,9 @@ function ofTenant({ host }: Parts, call: KnownCall, tenant: string): KnownCall {
 }
 
 /** The extensions that the client names and the agent has. A server ignores the others (A2A 1.0 §4.6.3). */
-function activated({ host }: Parts, call: KnownCall): readonly string[] {
+function activated(parts: Parts, call: KnownCall): readonly string[] {
   const uris = extensionsIn(call.request.headers)
-  return uris.size === 0 ? [] : extensionsOf(agentOf(host, call)).flatMap(({ uri }) => (uris.has(uri) ? [uri] : []))
+  return uris.size === 0 ? [] : extensionsOf(agentOf(parts.host, call), parts).flatMap(({ uri }) => (uris.has(uri) ? [uri] : []))
 }
 
 /** The extensions that a client names. 0.2 and 0.3 have the second header. */
@@ -129,8 +129,8 @@ export function extensionsIn(headers: Headers): ReadonlySet<string> {
 }
 
 /** A2A 1.0 §3.3.4: a client that does not activate an extension which the card requires is refused. */
-export function requireExtensions({ host, call, extensions }: RpcContext): void {
-  const missing = extensionsOf(agentOf(host, call)).find(({ uri, required }) => required === true && !extensions.includes(uri))
+export function requireExtensions({ host, call, extensions, x402 }: RpcContext): void {
+  const missing = extensionsOf(agentOf(host, call), { x402 }).find(({ uri, required }) => required === true && !extensions.includes(uri))
   if (!missing) return
   throw a2aError('EXTENSION_SUPPORT_REQUIRED', 'This agent needs an extension: name it in the A2A-Extensions header', {
     extension: missing.uri,

@@ -7,7 +7,7 @@ import type { EventOf, ServerEvent } from '../../protocol/events.ts'
 import { jsonText } from '../../protocol/json.ts'
 import type { Delta } from '../../protocol/server-events.ts'
 import { openAiEventError, toldError } from '../../wire/openai/errors.ts'
-import { paymentRefusal } from '../../wire/payment.ts'
+import { paidIn, paymentRefusal } from '../../wire/payment.ts'
 import { Speech } from '../../wire/speech.ts'
 import { finishReason, saidBy } from './finish.ts'
 import type { Shape } from './request.ts'
@@ -51,7 +51,10 @@ export class ChunkEncoder extends ResponseFold {
       (chunks, { transcript }) => chunks.#words(chunks.#speech.complete(transcript)),
     ],
     'usage.delta': ['added up: `usage`'],
-    'response.done': ['`finish_reason`, `usage`, and `signature` in a last chunk without choices', (chunks, event) => chunks.#done(event)],
+    'response.done': [
+      '`finish_reason`, `usage`, and `signature` and `uamp` (payments) in a last chunk without choices',
+      (chunks, event) => chunks.#done(event),
+    ],
     'response.error': ['a status, or an error in the stream', (chunks, { error }) => chunks.#fail(toldError(error))],
     'response.cancelled': ['an error, `cancelled`', (chunks) => chunks.#fail(new UampError('cancelled', 'The answer was stopped'))],
     'payment.required': ['402, or an error in the stream', (chunks, event) => chunks.#fail(paymentRefusal(event))],
@@ -80,6 +83,8 @@ export class ChunkEncoder extends ResponseFold {
   /** The response was refused or broke off, and the client was told why. */
   failed = false
   signature: string | undefined
+  /** What was paid for the answer. */
+  paid: ReturnType<typeof paidIn>
 
   constructor(response: string, { head, shape, index }: { readonly head: ChunkHead; readonly shape: Shape; readonly index: number }) {
     super(response)
@@ -198,6 +203,7 @@ export class ChunkEncoder extends ResponseFold {
   #done(event: EventOf<'response.done'>): void {
     if (!this.#begun) this.#start()
     this.signature = event.signature
+    this.paid = paidIn(event.response.extensions)
     const pending = [...this.#calls.keys()].some((id) => !this.#results.has(id))
     const finish = finishReason(event, { pending, legacy: this.#shape.legacy })
     const { logprobs, system_fingerprint: print } = saidBy(event)

@@ -11,7 +11,7 @@ import { openAiEventError, openAiFailure, toldError } from '../../wire/openai/er
 import { checkHostedTools } from '../../core/agent-kit/hosted-tools.ts'
 import { openAiHeaders } from '../../wire/openai/headers.ts'
 import { invalid, parseBody } from '../../wire/parse.ts'
-import { paymentFrom, paymentRefusal } from '../../wire/payment.ts'
+import { paidHeaders, paidIn, paymentFrom, paymentRefusal } from '../../wire/payment.ts'
 import { SSE_HEADERS, SSE_HEARTBEAT } from '../../wire/sse.ts'
 import { ChunkEncoder, DONE, errorChunk, lastChunk, type ChunkHead } from './chunks.ts'
 import { toCompletion } from './completion.ts'
@@ -42,7 +42,7 @@ export async function complete(host: Host, request: Request, call: KnownCall): P
     if (!asked.stream) {
       const ends = await Promise.all(runs.map(endOf))
       return jsonAnswer(toCompletion(head, asked.shape, { ends, metadata: asked.metadata }), {
-        headers,
+        headers: { ...headers, ...paidHeaders(ends.findLast(({ response }) => paidIn(response.extensions))?.response.extensions) },
         gateway: host.gateway,
         principal: call.principal,
       })
@@ -198,10 +198,11 @@ class Stream {
     const { head, asked, signatureLast } = this.#options
     const usage = asked.shape.usage ? lastChunk(head, { usage: toUsage(this.#encoders.map((encoder) => encoder.usage)) }) : ''
     // A signature covers one text, so several choices have none.
+    const paid = this.#encoders.flatMap(({ paid: each }) => (each ? [lastChunk(head, { uamp: each })] : [])).join('')
     const signature = this.#encoders.length === 1 ? this.#encoders[0]?.signature : undefined
-    if (signature === undefined) return usage + DONE
-    if (!signatureLast) return usage + lastChunk(head, { signature }) + DONE
-    return `${usage}${DONE}event: response_signature\ndata: ${JSON.stringify({ signature })}\n\n`
+    if (signature === undefined) return usage + paid + DONE
+    if (!signatureLast) return usage + paid + lastChunk(head, { signature }) + DONE
+    return `${usage}${paid}${DONE}event: response_signature\ndata: ${JSON.stringify({ signature })}\n\n`
   }
 }
 

@@ -9,7 +9,7 @@ import type { EventOf, ServerEvent } from '../../protocol/events.ts'
 import { textOf } from '../../protocol/message.ts'
 import type { Delta } from '../../protocol/server-events.ts'
 import { openAiEventError, toldError } from '../../wire/openai/errors.ts'
-import { paymentRefusal } from '../../wire/payment.ts'
+import { paidHeaders, paidIn, paymentRefusal } from '../../wire/payment.ts'
 import { Items } from './item-list.ts'
 import type { OutputItem } from './items.ts'
 import { functionNames, wantsExtras } from './request.ts'
@@ -70,7 +70,10 @@ export class Answer extends ResponseFold {
     ],
     'usage.delta': ['added up: `usage`'],
     'payment.required': ['402, or `response.failed`'],
-    'response.done': ['`response.completed`, or `response.incomplete`; `signature`', (answer, event) => answer.#done(event)],
+    'response.done': [
+      '`response.completed`, or `response.incomplete`; `signature`, and `uamp` with the payments',
+      (answer, event) => answer.#done(event),
+    ],
     'response.error': ['a status, or `response.failed`', (answer, { error }) => answer.#fail(ofResponse(toldError(error)))],
     'response.cancelled': ['`response.incomplete`', (answer) => answer.#end('cancelled', 'response.incomplete')],
     ...alike(
@@ -90,6 +93,7 @@ export class Answer extends ResponseFold {
   #failure: UampError | undefined
   #reason: ResponseState['reason']
   #signature: string | undefined
+  #extensions: EventOf<'response.done'>['response']['extensions']
   #completedAt: number | null = null
   /** Sound or words came in pieces, and no item has them yet. */
   #sound = false
@@ -112,6 +116,11 @@ export class Answer extends ResponseFold {
     return this.#status === 'cancelled' ? new UampError('cancelled', 'The answer was stopped') : this.#failure
   }
 
+  /** What was paid for it, for clients that look at headers. */
+  get headers(): Record<string, string> {
+    return paidHeaders(this.#extensions)
+  }
+
   /** The response object so far. */
   response(): object {
     return responseObject(this.#options, {
@@ -122,6 +131,7 @@ export class Answer extends ResponseFold {
       reason: this.#reason,
       usage: this.ended ? shownUsage(this.usage) : null,
       signature: this.#signature,
+      paid: paidIn(this.#extensions),
     })
   }
 
@@ -219,6 +229,7 @@ export class Answer extends ResponseFold {
 
   #done(event: EventOf<'response.done'>): void {
     this.#signature = event.signature
+    this.#extensions = event.response.extensions
     const unpaid = this.questions.find((question) => question.type === 'payment.required')
     if (unpaid) return this.#fail(paymentRefusal(unpaid))
     // Speech that came only in pieces is an item now: its sound, or its words unless they were said as text, too.

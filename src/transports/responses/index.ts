@@ -54,7 +54,7 @@ async function create(host: Host, call: KnownCall): Promise<Response | Streamed>
   try {
     if (!asked.stream) {
       const answer = await (asked.background ? first(begun) : whole(begun))
-      return jsonAnswer(answer.response(), { headers, gateway: host.gateway, principal: call.principal })
+      return jsonAnswer(answer.response(), { headers: { ...headers, ...answer.headers }, gateway: host.gateway, principal: call.principal })
     }
     if (!asked.background) await preflight(begun)
   } catch (thrown) {

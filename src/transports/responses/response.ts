@@ -18,6 +18,8 @@ export interface ResponseState {
   readonly reason: 'max_output_tokens' | 'content_filter' | undefined
   readonly usage: object | null
   readonly signature: string | undefined
+  /** What was paid. */
+  readonly paid: object | undefined
 }
 
 /** The settings that a stored response was asked with. */
@@ -75,6 +77,7 @@ export function responseObject({ id, agent, config }: ResponseHead, state: Respo
     user: given('user', null),
     metadata: given('metadata', {}),
     ...(state.signature !== undefined && { signature: state.signature }),
+    ...(state.paid && { uamp: state.paid }),
   }
 }
 

@@ -10,6 +10,9 @@ export const TOOLS_EXTENSION = 'https://uamp.dev/a2a/tools/v1'
 /** The extension that tells what an agent costs, in its `params`. It asks nothing of a client, and no address is behind it. */
 export const PRICE_EXTENSION = 'urn:uamp:a2a:price:v1'
 
+/** The extension by which tasks are paid, as its specification 0.2 names it. */
+export const X402_EXTENSION = 'https://github.com/google-agentic-commerce/a2a-x402/blob/main/spec/v0.2'
+
 /** The names of the metadata of a2a-x402, version 0.2. */
 export const X402 = {
   status: 'x402.payment.status',

@@ -1,5 +1,6 @@
 import { UampError, type ErrorCode } from '../../protocol/errors.ts'
 import type { EventOf } from '../../protocol/events.ts'
+import { unpaidAnswer } from '../payment.ts'
 import { HTTP_STATUS, refusalResponse, type Refusing } from '../refusal.ts'
 
 /** `type` and `code` as OpenAI's clients know them. */
@@ -80,6 +81,7 @@ export function openAiRefusal(error: UampError, { status, headers }: Refusing = 
       error: body,
       // For the first clients of UAMP; those of OpenAI keep only `error`.
       ...(body.accepts !== undefined && { status_code: 402, context: { accepts: body.accepts } }),
+      ...unpaidAnswer(error).body,
     }),
     {
       status,

@@ -2,7 +2,7 @@ import * as z from 'zod/mini'
 import { shownPrice, toldCapabilities } from '../../../core/basics/shown-price.ts'
 import type { Ability, AgentPort } from '../../../core/ports/agent.ts'
 import { list, Slot } from '../../../protocol/json.ts'
-import { EVENTS_EXTENSION, PRICE_EXTENSION, TOOLS_EXTENSION } from '../../../wire/a2a/extensions.ts'
+import { EVENTS_EXTENSION, PRICE_EXTENSION, TOOLS_EXTENSION, X402_EXTENSION } from '../../../wire/a2a/extensions.ts'
 import type { Struct } from '../model.ts'
 import type { CardOptions } from './index.ts'
 import { modesOf } from './modes.ts'
@@ -50,7 +50,7 @@ export function buildCard(agent: AgentPort, { base, pushNotifications, bearer, o
       streaming: true,
       pushNotifications,
       extendedAgentCard: options.extendedCard !== undefined,
-      extensions: extensionsOf(agent),
+      extensions: extensionsOf(agent, options),
     },
     ...(bearer !== 'none' && { securitySchemes: { bearer: { httpAuthSecurityScheme: { scheme: 'Bearer' } } } }),
     ...(bearer === 'required' && { securityRequirements: [{ schemes: { bearer: { list: ROLES } } }] }),
@@ -73,7 +73,7 @@ function interfacesAt(base: string): readonly AgentInterface[] {
 }
 
 /** The extensions that the card of an agent lists. */
-export function extensionsOf(agent: AgentPort): readonly AgentExtension[] {
+export function extensionsOf(agent: AgentPort, { x402 = false }: Pick<CardOptions, 'x402'>): readonly AgentExtension[] {
   const own = (toldBy(agent).extensions ?? []).map(({ uri, description, required, params }): AgentExtension => ({
     uri,
     ...(description !== undefined && { description }),
@@ -84,7 +84,7 @@ export function extensionsOf(agent: AgentPort): readonly AgentExtension[] {
   const costs: AgentExtension[] = price
     ? [{ uri: PRICE_EXTENSION, description: 'What the agent costs', params: price as unknown as Struct }]
     : []
-  return [...new Map([...EXTENSIONS, ...costs, ...own].map((extension) => [extension.uri, extension])).values()]
+  return [...new Map([...EXTENSIONS, ...(x402 ? [PAID] : []), ...costs, ...own].map((extension) => [extension.uri, extension])).values()]
 }
 
 function toldBy({ capabilities }: AgentPort): z.infer<typeof Told> {
@@ -92,11 +92,13 @@ function toldBy({ capabilities }: AgentPort): z.infer<typeof Told> {
   return told.success ? told.data : {}
 }
 
-/** What every agent here can do beyond the core of the protocol. Not a2a-x402: whoever announces it verifies payments, and we do not yet. */
+/** What every agent here can do beyond the core of the protocol. */
 const EXTENSIONS: readonly AgentExtension[] = [
   { uri: EVENTS_EXTENSION, description: 'Thoughts, tool calls and progress as messages of the stream' },
   { uri: TOOLS_EXTENSION, description: 'A client declares tools of its own; the task asks for their results' },
 ]
+
+const PAID: AgentExtension = { uri: X402_EXTENSION, description: 'Tasks ask for payment by x402, and have the receipts' }
 
 /** Skills that a card shows. Every client reads it before anything else, so it stays small. */
 const SKILLS = 128

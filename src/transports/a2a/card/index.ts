@@ -30,6 +30,8 @@ export interface CardOptions {
   readonly sign?: boolean
   /** Keys of your own to sign cards with, instead of the server's. */
   readonly signingKeys?: readonly SigningKey[]
+  /** Announces that tasks are paid by x402. Default: whether the server has payments by x402. */
+  readonly x402?: boolean
   /** How long clients and caches may keep a card. Default: 300. */
   readonly maxAgeSeconds?: number
 }

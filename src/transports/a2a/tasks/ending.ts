@@ -5,7 +5,7 @@ import type { Draft, EventOf } from '../../../protocol/events.ts'
 import { isRecord, type Json } from '../../../protocol/json.ts'
 import { textOf } from '../../../protocol/message.ts'
 import type { Message, Part, Struct, TaskState } from '../model.ts'
-import { offer, receipts } from './x402.ts'
+import { offer, receipts, type PaidEnd } from './x402.ts'
 
 type Asked = Draft<EventOf<'tool.call' | 'x.approval.request' | 'payment.required'>>
 
@@ -47,13 +47,18 @@ export class Endings {
     const base = { waits: false, quiet: false, metadata: undefined }
     switch (event.type) {
       case 'response.cancelled':
-        return { ...base, state: 'TASK_STATE_CANCELED', message: this.#message([], undefined), output: event.partial_output ?? [] }
+        return { ...base, state: 'TASK_STATE_CANCELED', message: this.#message([], { paid: {} }), output: event.partial_output ?? [] }
       case 'response.error': {
         const { code, message, details } = event.error
         const wait = details?.['retry_after']
         const metadata = { code, ...(typeof wait === 'number' && { retry_after: wait }) }
         const text = code === 'interrupted' ? `Interrupted: ${message}` : message
-        return { ...base, state: 'TASK_STATE_FAILED', message: this.#message([{ text }], metadata), output: undefined }
+        return {
+          ...base,
+          state: 'TASK_STATE_FAILED',
+          message: this.#message([{ text }], { metadata, paid: { details } }),
+          output: undefined,
+        }
       }
       case 'response.done':
         return this.#done(event, now)
@@ -67,16 +72,20 @@ export class Endings {
     const base = { output, metadata, waits: false, quiet: false }
     if (isWaiting({ response })) {
       const question = asked(this.#questions, now)
-      return { ...base, waits: true, state: 'TASK_STATE_INPUT_REQUIRED', message: this.#message(question.parts, question.metadata) }
+      return { ...base, waits: true, state: 'TASK_STATE_INPUT_REQUIRED', message: this.#message(question.parts, { ...question, paid: {} }) }
     }
+    const paid = { extensions }
     const state = STOPS[stopReason({ response }) ?? '']
-    if (state === undefined) return { state: 'TASK_STATE_COMPLETED', message: this.#message([], undefined), ...base }
+    if (state === undefined) return { state: 'TASK_STATE_COMPLETED', message: this.#message([], { paid }), ...base }
     const text = textOf(output)
-    return { ...base, state, quiet: !this.#spoke, message: this.#message(text === '' ? [] : [{ text }], undefined) }
+    return { ...base, state, quiet: !this.#spoke, message: this.#message(text === '' ? [] : [{ text }], { paid }) }
   }
 
-  #message(parts: readonly Part[], metadata: Struct | undefined): Ending['message'] {
-    const paid = this.#payments.length === 0 ? undefined : receipts(this.#payments)
+  #message(
+    parts: readonly Part[],
+    { metadata, paid: end }: { readonly metadata?: Struct | undefined; readonly paid: PaidEnd },
+  ): Ending['message'] {
+    const paid = this.#payments.length === 0 ? undefined : receipts(this.#payments, end)
     if (parts.length === 0 && !paid) return undefined
     const all = { ...paid?.metadata, ...metadata }
     const said = parts.length > 0 ? parts : [{ text: paid?.text ?? '' }]

@@ -1,0 +1,4 @@
+export const NETWORK = 'eip155:84532'
+export const PAY_TO = '0x1111111111111111111111111111111111111111'
+/** USDC on this network. */
+export const ASSET = '0x036CbD53842c5426634e7929541eC2318f3dCF7e'

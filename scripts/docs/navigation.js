@@ -33,6 +33,7 @@ const GROUPS = {
   Operations: [
     'docs/server.md',
     'docs/identity.md',
+    'docs/prices.md',
     'docs/operations.md',
     'docs/deployment.md',
     'docs/security.md',

@@ -12,7 +12,7 @@ const said = (text: string): Draft => ({ type: 'response.delta', delta: { type: 
 function calculator(notes: string[] = []): Agent {
   const arithmetic: Skill = {
     name: 'arithmetic',
-    tools: [{ name: 'double', price: { amount: '0.01', currency: 'USD' }, run: ({ n }) => ({ n: Number(n) * 2 }) }],
+    tools: [{ name: 'double', run: ({ n }) => ({ n: Number(n) * 2 }) }],
     prompts: [{ priority: 2, text: () => 'Second.' }],
   }
   const manners: Skill = {

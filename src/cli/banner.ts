@@ -1,4 +1,5 @@
 import { shown } from '../config/shown.ts'
+import { priceWords } from '../core/basics/shown-price.ts'
 import { credential, curlLine, way, type Served, type Way } from '../serve/try-it.ts'
 import type { Paint } from './print.ts'
 
@@ -25,6 +26,7 @@ export function banner(served: Shown, paint: Paint): string {
   const events = way(served, 'events')
   const rows = [
     ...(agents.length > 1 ? [['Agents', listed(served)]] : []),
+    ...prices(served),
     ...notes.map((note) => ['Model', note]),
     ...(unused === undefined ? [] : [['Not used', unused]]),
     row('Events', events, ({ path }) => `${socket}${path}/uamp, or POST ${path}/events and GET ${path}/events/stream`),
@@ -49,6 +51,12 @@ export function banner(served: Shown, paint: Paint): string {
 
 function row(name: string, at: Way | undefined, shown: (at: Way) => string): readonly string[] {
   return at ? [name, shown(at)] : []
+}
+
+/** What agents cost that are not free. */
+function prices({ agents }: Served): (readonly string[])[] {
+  const named = agents.map((agent) => [agent.name, priceWords(agent)] as const)
+  return named.flatMap(([name, words]) => (words === '' ? [] : [['Price', agents.length > 1 ? `${name}: ${words}` : words]]))
 }
 
 function listed({ agents, root }: Served): string {

@@ -1,5 +1,6 @@
 import { dirname, resolve } from 'node:path'
 import type { AccessSettings } from '../auth/settings.ts'
+import type { PaymentSettings } from '../payments/settings.ts'
 import type { AgentPort } from '../core/ports/agent.ts'
 import type { Logger } from '../core/ports/transport.ts'
 import type { Environment } from '../providers/by-name.ts'
@@ -10,6 +11,7 @@ import { secretTokens, Variables } from './environment.ts'
 import { Models, type NamedModel } from './models.ts'
 import type { Modules } from './modules.ts'
 import { checkNames, type Names } from './names.ts'
+import { paymentsWith } from './payments.ts'
 import { planEntry } from './plan.ts'
 import type { Built, Plan } from './planned.ts'
 import { Problems } from './problems.ts'
@@ -19,7 +21,11 @@ import { mistakesOf, type Source } from './source.ts'
 /** What a config gives: its agents, and the settings of the server. */
 export interface Assembly {
   readonly agents: readonly AgentPort[]
-  readonly settings: Omit<CheckedConfig, 'entries' | 'names' | 'brokenProviders' | 'providers' | 'prices' | 'access' | 'connect'> & {
+  readonly settings: Omit<
+    CheckedConfig,
+    'entries' | 'names' | 'brokenProviders' | 'providers' | 'prices' | 'access' | 'connect' | 'payments'
+  > & {
+    readonly payments?: PaymentSettings
     readonly tokens: Readonly<Record<string, string>>
     readonly access?: AccessSettings
     readonly connect?: readonly ConnectEntry[]
@@ -163,12 +169,24 @@ function settingsOf(
   source: Source,
   { variables, problems }: { variables: Variables; problems: Problems },
 ): Assembly['settings'] {
-  const { entries: _e, names: _n, brokenProviders: _b, providers: _p, prices: _c, access: _a, connect: _o, data, ...rest } = config
+  const {
+    entries: _e,
+    names: _n,
+    brokenProviders: _b,
+    providers: _p,
+    prices: _c,
+    access: _a,
+    connect: _o,
+    payments,
+    data,
+    ...rest
+  } = config
   return {
     ...rest,
     ...(data !== undefined && { data: data === 'memory' ? data : resolve(dirname(source.file), data) }),
     tokens: secretTokens(config.tokens ?? {}, variables, problems),
     ...(config.access && { access: accessWith(config.access, { variables, problems, tokens: config.tokens ?? {} }) }),
+    ...(payments && { payments: paymentsWith(payments, { variables, problems }) }),
     ...(config.connect && { connect: connectWith(config.connect, { variables, problems, file: source.file }) }),
   }
 }

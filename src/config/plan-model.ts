@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { PriceTable } from '../agents/llm/index.ts'
+import { didYouMean } from '../core/basics/nearest.ts'
 import type { AgentPort } from '../core/ports/agent.ts'
 import type { Skill, Tool } from '../core/ports/skill.ts'
 import { UampError } from '../protocol/errors.ts'
@@ -74,13 +75,14 @@ async function buildModel(
   { model, fallbacks, handoffs, servers, found }: Parts,
 ): Promise<Built | undefined> {
   const { models, config, log, problems } = context
-  const { name, description, protocols, instructions, settings, maxSteps } = entry
+  const { name, description, protocols, instructions, settings, maxSteps, price } = entry
   const started = await startAll(servers, context)
   if (!started) return undefined
   try {
     const { llmAgent } = await import('../agents/llm/index.ts')
     const agent = llmAgent({
       name,
+      ...(price && { price: present(price) }),
       ...present({ description, protocols, instructions, maxSteps, prices: config.prices as PriceTable | undefined }),
       model: await models.make(model, settings),
       fallbacks: await Promise.all(fallbacks.map((fallback) => models.make(fallback, settings))),
@@ -90,6 +92,7 @@ async function buildModel(
       log,
     })
     await agent.ready
+    checkToolNames(agent.tools ?? [], entry, { path, problems })
     return started.skills.length === 0 ? held([agent]) : closing(agent, started.close)
   } catch (thrown) {
     await started.close()
@@ -97,6 +100,18 @@ async function buildModel(
     // The agent knows what is wrong, such as two tools with one name. Only this place knows where in the config.
     problems.add(path, `cannot be made: ${thrown.message}`, thrown)
     return undefined
+  }
+}
+
+/** A tool whose name is misspelt would be free. */
+function checkToolNames(
+  tools: readonly Tool[],
+  { price }: ModelPlan['entry'],
+  { path, problems }: Pick<ModelPlan, 'path'> & Pick<PlanContext, 'problems'>,
+): void {
+  const names = tools.map(({ name }) => name)
+  for (const name of Object.keys(price?.tools ?? {})) {
+    if (!names.includes(name)) problems.add([...path, 'price', 'tools', name], `is no tool of this agent${didYouMean(name, names)}`)
   }
 }
 
@@ -154,10 +169,10 @@ async function startAll(servers: readonly ToolServer[], context: PlanContext): P
 }
 
 async function start({ path, entry, server }: ToolServer, { log, problems }: PlanContext): Promise<McpSkill | undefined> {
-  const { name = `mcp-${path.at(-1)}`, prefix, only, needsApproval } = entry
+  const { name = `mcp-${path.at(-1)}`, prefix, only, needsApproval, prices } = entry
   const { mcpSkill } = await import('../skills/mcp/index.ts')
   try {
-    return await mcpSkill({ name, server, log, ...present({ prefix, only, needsApproval }) })
+    return await mcpSkill({ name, server, log, ...present({ prefix, only, needsApproval, prices }) })
   } catch (cause) {
     problems.add(path, `does not work: ${telling((cause as Error).message)}`, cause)
     return undefined

@@ -64,11 +64,12 @@ type RemoteEntry = Entry & { kind: 'remote' }
 type AcpProgram = NonNullable<RemoteEntry['entry']['remote']['acp']>
 
 function planAcp(entry: RemoteEntry, { folder, args, env, ...program }: AcpProgram, { source, variables, log }: PlanContext): Plan {
-  const { name, description } = entry.entry
+  const { name, description, price } = entry.entry
   const path = [...entry.path, 'remote', 'acp']
   const options = {
     name,
     ...present({ description, ...program }),
+    ...(price && { price: present(price) }),
     command: program.command,
     args: (args ?? []).map((arg, index) => variables.in(arg, [...path, 'args', index])),
     env: variables.inAll(env ?? {}, [...path, 'env']),
@@ -83,7 +84,7 @@ function planAcp(entry: RemoteEntry, { folder, args, env, ...program }: AcpProgr
 }
 
 function planRemote(entry: RemoteEntry, { variables, problems }: PlanContext): Plan {
-  const { name, description, remote } = entry.entry
+  const { name, description, price, remote } = entry.entry
   const path = [...entry.path, 'remote']
   const token = variables.secret({ text: remote.token, env: remote.tokenEnv }, { path, field: 'token' })
   const headers = remote.headers && variables.inAll(remote.headers, [...path, 'headers'])
@@ -92,7 +93,7 @@ function planRemote(entry: RemoteEntry, { variables, problems }: PlanContext): P
     problems.add([...path, 'url'], 'is not an address: write it as in "https://agents.example"')
   if (headers) checkHeaders(headers, [...path, 'headers'], problems)
   const auth = remote.auth && planAuth(remote.auth, [...path, 'auth'], { variables, problems })
-  const common = { name, url, ...present({ description, token, headers, auth }) }
+  const common = { name, url, ...present({ description, token, headers, auth, price: price && present(price) }) }
   const build = async (): Promise<Built> => {
     switch (remote.protocol) {
       case 'a2a':

@@ -8,6 +8,7 @@ import { PROTOCOLS } from '../serve/protocols.ts'
 import { DEFAULT_LIMITS } from '../server/limits.ts'
 import { OMNIA_LIMITS } from '../transports/omnia/options.ts'
 import { ACCESS_FIELDS } from './access.ts'
+import { ModelPrice, PaymentsEntry, RemotePrice, ToolPrices } from './payments.ts'
 
 const text = z.optional(z.string())
 const texts = z.optional(z.array(z.string()))
@@ -56,6 +57,7 @@ const McpEntry = z.strictObject({
   prefix: text,
   only: texts,
   needsApproval: z.optional(z.union([z.boolean(), z.array(z.string())], 'must be true, false or a list of tools')),
+  prices: ToolPrices,
 })
 export type McpEntry = z.infer<typeof McpEntry>
 
@@ -72,6 +74,7 @@ export const ModelEntry = z.strictObject({
   mcp: z.optional(z.array(McpEntry)),
   handoffs: texts,
   maxSteps: z.optional(whole({ least: 1 })),
+  price: z.optional(ModelPrice),
 })
 export type ModelEntry = z.infer<typeof ModelEntry>
 
@@ -121,7 +124,13 @@ const Remote = z.strictObject({
 })
 
 /** A remote agent. */
-export const RemoteEntry = z.strictObject({ name: AgentName, description: text, protocols: Protocols, remote: Remote })
+export const RemoteEntry = z.strictObject({
+  name: AgentName,
+  description: text,
+  protocols: Protocols,
+  price: z.optional(RemotePrice),
+  remote: Remote,
+})
 export type RemoteEntry = z.infer<typeof RemoteEntry>
 
 /** The longest timer in JavaScript. */
@@ -183,6 +192,7 @@ export const Config = z.strictObject({
   tokens: z.optional(z.record(z.string(), Secret)),
   grants: z.optional(z.record(z.string(), z.array(Grant))),
   access: z.optional(z.strictObject(ACCESS_FIELDS)),
+  payments: z.optional(PaymentsEntry),
   hosting: z.optional(z.enum(['share', 'takeover'])),
   connect: z.optional(z.array(ConnectEntry, 'must list the hosts, such as [{ url: "wss://host/ws" }]')),
   origins: texts,

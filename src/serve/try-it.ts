@@ -4,7 +4,7 @@ import { isOffered } from '../server/offered.ts'
 export interface Served {
   /** The address for clients on this machine. */
   readonly url: string
-  readonly agents: readonly Pick<AgentPort, 'name' | 'protocols'>[]
+  readonly agents: readonly Pick<AgentPort, 'name' | 'protocols' | 'price' | 'tools'>[]
   /** The agent at `/`, if there is one. */
   readonly root: string | undefined
   /** The names of the tokens. */

@@ -4,7 +4,7 @@ import { parse } from 'yaml'
 import { checkConfig } from '../../src/config/check.ts'
 import { Problems } from '../../src/config/problems.ts'
 
-const GUIDES = ['docs/config.md', 'docs/identity.md', 'docs/connect.md']
+const GUIDES = ['docs/config.md', 'docs/prices.md', 'docs/identity.md', 'docs/connect.md']
 const examples = GUIDES.flatMap((guide) =>
   [...readFileSync(guide, 'utf8').matchAll(/^```yaml\n([^]*?)\n```$/gm)].map(([, text = '']) => ({ guide, text })),
 )

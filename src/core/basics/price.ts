@@ -7,7 +7,7 @@ const PER_MILLION = 1_000_000n
 /** Seconds are exact to a millionth, and more than a century of them is a mistake. */
 const MOST_SECONDS = 4e9
 /** The amounts that a price may have. */
-export const AMOUNTS = ['call', 'input', 'cached', 'output', 'audioSecond', 'reserve'] as const
+const AMOUNTS = ['call', 'input', 'cached', 'output', 'audioSecond', 'reserve'] as const
 const PERIODS: readonly FreeQuota['per'][] = ['hour', 'day', 'month']
 
 /** Throws a `TypeError` that says what is wrong with a price. */

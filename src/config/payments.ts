@@ -1,0 +1,87 @@
+/** What a config says of money: prices, and how the server is paid. */
+import * as z from 'zod/mini'
+import { isCurrency, parseAmount } from '../core/basics/money.ts'
+import type { PaymentSettings } from '../payments/settings.ts'
+import { present } from '../wire/fields.ts'
+import type { Variables } from './environment.ts'
+import type { Problems } from './problems.ts'
+
+/** Digits that a number keeps exactly. With more of them, it is no longer what was written. */
+const EXACT_DIGITS = 15
+const text = z.optional(z.string())
+
+/** YAML has numbers. A short one is exact, so it counts as its text. */
+function amountText(value: unknown): string | undefined {
+  if (typeof value !== 'number') return parseAmount(value) === undefined ? undefined : (value as string)
+  const written = String(value)
+  return parseAmount(written) !== undefined && written.replace(/\D/g, '').length <= EXACT_DIGITS ? written : undefined
+}
+
+const amount = z.pipe(
+  z.custom<string | number>((value) => amountText(value) !== undefined, {
+    error: ({ input }) =>
+      typeof input === 'number' && input > 0
+        ? `cannot be read exactly as a number: write it in quotes, with up to nine decimals, as in "0.05"`
+        : 'must be an amount of 0 or more with up to nine decimals, such as "0.05"',
+  }),
+  z.transform((value) => amountText(value) ?? ''),
+)
+const currency = z.optional(z.custom<string>(isCurrency, 'must be the name of a currency, such as "USD"'))
+const byName = z.optional(z.record(z.string(), amount, 'must be an object with an amount for each name'))
+
+const FREE_CALLS = 'must be a whole number of calls, 0 or more'
+const Free = z.strictObject({
+  calls: z.custom<number>((value) => Number.isSafeInteger(value) && (value as number) >= 0, FREE_CALLS),
+  per: z.enum(['hour', 'day', 'month'], 'must be "hour", "day" or "month"'),
+})
+
+const rates = {
+  currency,
+  call: z.optional(amount),
+  input: z.optional(amount),
+  cached: z.optional(amount),
+  output: z.optional(amount),
+  audioSecond: z.optional(amount),
+  reserve: z.optional(amount),
+  free: z.optional(Free),
+}
+
+/** What callers pay for an agent elsewhere, and for a model with tools. */
+export const RemotePrice = z.strictObject(rates, 'must be an object, such as { call: "0.01" }')
+export const ModelPrice = z.strictObject({ ...rates, tools: byName }, 'must be an object, such as { input: "3", output: "15" }')
+
+/** What calls of an MCP server's tools cost. */
+export const ToolPrices = byName
+
+/** How the server is paid. */
+export const PaymentsEntry = z.strictObject({
+  perDay: z.optional(z.record(z.custom<string>(isCurrency, 'must be the name of a currency'), amount, 'must be amounts by currency')),
+  platform: z.optional(
+    z.strictObject({
+      url: z.string('must be the address of the other ledger, such as "https://pay.example/api/payments"'),
+      token: text,
+      tokenEnv: text,
+      network: text,
+      currency,
+    }),
+  ),
+})
+type PaymentsEntry = z.infer<typeof PaymentsEntry>
+
+/** The settings with their secrets from the environment. */
+export function paymentsWith(
+  { perDay, platform }: PaymentsEntry,
+  { variables, problems }: { readonly variables: Variables; readonly problems: Problems },
+): PaymentSettings {
+  if (!platform) return present({ perDay })
+  const path = ['payments', 'platform']
+  const { token: given, tokenEnv, network, currency: of } = platform
+  const url = variables.in(platform.url, [...path, 'url'])
+  if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
+    if (!problems.has([...path, 'url']))
+      problems.add([...path, 'url'], 'is not an address: write it as in "https://pay.example/api/payments"')
+  }
+  if (given !== undefined && tokenEnv !== undefined) problems.add([...path, 'tokenEnv'], 'contradicts "token": keep one of them')
+  const token = variables.secret({ text: given, env: tokenEnv }, { path, field: 'token' })
+  return { ...present({ perDay }), platform: { url, ...present({ token, network, currency: of }) } }
+}

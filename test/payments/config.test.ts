@@ -1,0 +1,89 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'vitest'
+import { assemble, examine } from '../../src/config/assemble.ts'
+import { Modules } from '../../src/config/modules.ts'
+import { readSource } from '../../src/config/source.ts'
+import { verifies } from '../support/verifies.ts'
+
+function context() {
+  return { env: { OPENAI_API_KEY: 'sk-of-a-test-123456' }, modules: new Modules(), log: () => undefined }
+}
+
+async function sourceOf(yaml: string, by = context()) {
+  const file = join(mkdtempSync(join(tmpdir(), 'uamp-prices-')), 'uamp.config.yaml')
+  writeFileSync(file, yaml)
+  return readSource(file, by.modules)
+}
+
+verifies('prices.config', 'prices are exact texts, and short numbers count as theirs', async () => {
+  const by = context()
+  const source = await sourceOf(
+    `agents:
+  - name: seller
+    model: openai/gpt-5-mini
+    price: { call: 0.01, input: "3", output: 15, cached: "0.3", currency: EUR, free: { calls: 10, per: day } }
+  - name: reseller
+    price: { call: "0.05" }
+    remote: { url: https://agents.example, protocol: events }
+payments:
+  perDay: { USD: 20 }
+  platform: { url: https://pay.example/api/payments, token: secret-of-the-seller }
+`,
+    by,
+  )
+  const { agents, settings } = await assemble(source, by)
+  expect(agents.map(({ price }) => price)).toEqual([
+    { call: '0.01', input: '3', output: '15', cached: '0.3', currency: 'EUR', free: { calls: 10, per: 'day' } },
+    { call: '0.05' },
+  ])
+  expect(settings.payments).toEqual({
+    perDay: { USD: '20' },
+    platform: { url: 'https://pay.example/api/payments', token: 'secret-of-the-seller' },
+  })
+})
+
+verifies('prices.config', 'each mistake is told with its line', async () => {
+  const by = context()
+  const source = await sourceOf(
+    `agents:
+  - name: seller
+    model: openai/gpt-5-mini
+    price:
+      call: -1
+      input: 1e-12
+      output: cheap
+      currency: "$"
+      free: { calls: 1.5, per: week }
+      cashed: "1"
+payments:
+  perDay: { USD: "-5" }
+`,
+    by,
+  )
+  const { mistakes } = await examine(source, by)
+  const lines = mistakes.map((mistake) => Number(/:(\d+):/.exec(mistake)?.[1]))
+  expect(lines).toEqual([5, 6, 7, 8, 9, 9, 10, 12])
+  expect(mistakes[1]).toContain('quotes')
+  expect(mistakes[6]).toContain('did you mean "cached"')
+})
+
+verifies('prices.config', 'a ledger elsewhere needs an address', async () => {
+  const by = context()
+  const source = await sourceOf('agents: [{ name: a, model: openai/gpt-5 }]\npayments:\n  platform: { url: nowhere }\n', by)
+  expect((await examine(source, by)).mistakes).toEqual([expect.stringContaining(':3: payments.platform.url is not an address')])
+})
+
+verifies('prices.config', 'the price of a tool that is not there is a mistake', async () => {
+  const by = context()
+  const source = await sourceOf(
+    `agents:
+  - name: seller
+    model: openai/gpt-5-mini
+    price: { tools: { serch: "0.02" } }
+`,
+    by,
+  )
+  await expect(assemble(source, by)).rejects.toThrow('is no tool of this agent')
+})

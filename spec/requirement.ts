@@ -115,3 +115,8 @@ export function identity<R extends Rows>(source: string, rows: R): Listed<R> {
 export function wallets<R extends Rows>(rows: R): Listed<R> {
   return listed({ area: 'payment', source: (part) => `Paying, ${part}` }, rows)
 }
+
+/** The requirements of being paid. */
+export function paid<R extends Rows>(source: string, rows: R): Listed<R> {
+  return listed({ area: 'payment', source: sectionOf(source) }, rows)
+}

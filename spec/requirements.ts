@@ -17,6 +17,7 @@ import { omnia } from './omnia/omnia.ts'
 import { completions } from './openai/completions.ts'
 import { realtime } from './openai/realtime.ts'
 import { responses } from './openai/responses.ts'
+import { outsideLedger, prices } from './payments/prices.ts'
 import { anthropic } from './providers/anthropic.ts'
 import { gateway, mcpClient, modelAgent } from './providers/gateway.ts'
 import { google } from './providers/google.ts'
@@ -84,6 +85,8 @@ const byId = {
   ...transportPayments,
   ...paidTransports,
   ...paymentsRest,
+  ...prices,
+  ...outsideLedger,
   ...envelopes,
   ...oauthIssuer,
   ...revocation,

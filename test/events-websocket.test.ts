@@ -5,6 +5,7 @@ import { connect } from '../src/client/node.ts'
 import { defineAgent } from '../src/core/agent-kit/define-agent.ts'
 import { text } from '../src/core/agent-kit/drafts.ts'
 import { remoteEvents } from '../src/remotes/events/index.ts'
+import { coin } from './support/money.ts'
 import { mirror } from './support/agents.ts'
 import { startServer } from './support/server.ts'
 import { isEnd, mirrored, say, textOf } from './support/talk.ts'
@@ -88,8 +89,9 @@ test('with several sessions a change of the configuration has to name one; token
     const { payment } = await turn.ask('payment.required', { requirements: { amount: '1', currency: 'USD' } })
     yield text(`${payment.token} ${turn.config.instructions}`)
   })
-  const { url } = await startServer(payer)
-  const wire = await overWebSocket(url)
+  const server = await startServer(payer)
+  const ofAll = await coin(server, '5')
+  const wire = await overWebSocket(server.url)
   expect(await wire.send({ type: 'session.update', session: { instructions: 'Nobody.' } })).toMatchObject({
     code: 'invalid_request',
     message: expect.stringContaining('session.create'),
@@ -99,10 +101,10 @@ test('with several sessions a change of the configuration has to name one; token
     code: 'invalid_request',
     message: expect.stringContaining('session_id'),
   })
-  void wire.send({ type: 'session.update', payment_token: 'tok_all' })
+  void wire.send({ type: 'session.update', payment_token: ofAll })
   await wire.next((event) => event.type === 'session.updated' && event['session_id'] === undefined)
   const three = await wire.open()
-  for (const session of [one, two, three]) expect(textOf(await say(wire, 'pay', { session }))).toBe('tok_all undefined')
+  for (const session of [one, two, three]) expect(textOf(await say(wire, 'pay', { session }))).toBe(`${ofAll} undefined`)
 })
 
 verifies('uamp:session:create-first', 'before session.create there is nothing to talk to', async () => {
@@ -265,11 +267,12 @@ test('the payment token of a connection pays for interactions, also one that cam
     const { payment } = await turn.ask('payment.required', { requirements })
     yield text(`paid with ${payment.token}`)
   })
-  const { url } = await startServer(shop, { tokens: SECRETS, grants: { portal: ['platform'] } })
+  const server = await startServer(shop, { tokens: SECRETS, grants: { portal: ['platform'] } })
+  const { url } = server
   const wire = await overWebSocket(url, { token: SECRETS.portal })
   for (const [token, before] of [
-    ['first', undefined],
-    ['second', { ...INTERACTION, session_id: 'waits', messages: [{ role: 'user', content: 'wait' }] }],
+    [await coin(server, '1'), undefined],
+    [await coin(server, '1'), { ...INTERACTION, session_id: 'waits', messages: [{ role: 'user', content: 'wait' }] }],
   ] as const) {
     if (before) void wire.send(before)
     void wire.send({ type: 'session.update', payment_token: token })

@@ -1,9 +1,12 @@
 import { agentCapabilities } from '../core/agent-kit/define-agent.ts'
+import { checkPrice } from '../core/basics/price.ts'
 import { derivedTurn } from '../core/agent-kit/derived-turn.ts'
 import type { Ability, AgentPort, Turn } from '../core/ports/agent.ts'
+import type { AgentPrice } from '../core/ports/payments.ts'
 import type { Handler, HandlerTurn, RoutedEvent, Skill, Tool } from '../core/ports/skill.ts'
 import type { Host, Logger, Route, Transport } from '../core/ports/transport.ts'
 import { Router } from '../core/agent-kit/router.ts'
+import { withPrices } from '../core/tools/tool-price.ts'
 import { toolRunner } from '../core/tools/tool-loop.ts'
 import type { Capabilities } from '../protocol/capabilities.ts'
 import { isMedia } from '../protocol/content.ts'
@@ -22,6 +25,8 @@ export interface AgentInit {
   readonly tools?: readonly Tool[]
   readonly handlers?: readonly Handler[]
   readonly capabilities?: Partial<Capabilities>
+  /** What a response costs: `{ call: '0.01' }`. Default: nothing. */
+  readonly price?: AgentPrice
   /** The protocols that it is offered through: `events`, `completions` … Default: all. */
   readonly protocols?: readonly string[]
   readonly log?: Logger
@@ -40,6 +45,7 @@ export class Agent implements AgentPort {
   readonly name: string
   readonly description?: string
   readonly protocols?: readonly string[]
+  readonly price?: AgentPrice
   readonly #instructions: string | undefined
   readonly #own: readonly Tool[]
   readonly #able: Partial<Capabilities>
@@ -49,10 +55,11 @@ export class Agent implements AgentPort {
   #now: Composition
 
   constructor(init: AgentInit) {
-    const { name, description, instructions, skills = [], tools = [], handlers = [], capabilities = {}, protocols, log } = init
+    const { name, description, instructions, skills = [], tools = [], handlers = [], capabilities = {}, price, protocols, log } = init
     this.name = name
     if (description !== undefined) this.description = description
     if (protocols) this.protocols = protocols
+    if (price) this.price = checkPrice(price)
     this.#instructions = instructions
     checkTools(tools)
     this.#own = tools
@@ -172,7 +179,7 @@ export class Agent implements AgentPort {
   }
 
   #toolsOf(skills: readonly Skill[]): readonly Tool[] {
-    return [...this.#own, ...skills.flatMap((skill) => skill.tools ?? [])]
+    return withPrices([...this.#own, ...skills.flatMap((skill) => skill.tools ?? [])], this.price)
   }
 }
 

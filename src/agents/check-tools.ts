@@ -1,3 +1,4 @@
+import { checkToolPrice } from '../core/basics/price.ts'
 import { nearest } from '../core/basics/nearest.ts'
 import type { Tool } from '../core/ports/skill.ts'
 import { UampError } from '../protocol/errors.ts'
@@ -20,6 +21,7 @@ export function checkTools(tools: readonly Tool[]): void {
     if (!isRecord(tool)) throw new UampError('invalid_request', 'A tool is not an object: check the names in the list of tools')
     checkFields(tool, TOOL, `The tool "${tool.name}"`)
     if (typeof tool.run !== 'function') throw new UampError('invalid_request', `The tool "${tool.name}" has no function "run"`)
+    if (tool.price) checkToolPrice(tool.name, tool.price)
   }
 }
 

@@ -28,13 +28,18 @@ export async function handOn(
   spending.lock(asked, amount)
   try {
     const split = await tokens.delegate(found.token, { agents: [agent], amount })
-    const giveBack = async (): Promise<void> => {
-      const account = await accounts.get(tenant, accountOf.token(split.token.id))
-      const left = account.available
+    let given: Promise<void> | undefined
+    const end = async (): Promise<void> => {
+      const { available: left } = await accounts.get(tenant, accountOf.token(split.token.id))
       await tokens.end(split.token)
       const spent = spending.settle(asked, { locked: amount, amount: left < amount ? amount - left : 0n })
-      if (spent.length > 0) await write(spent)
+      if (spent.operations.length === 0) return spent.done()
+      await write(spent.operations).then(
+        () => spent.done(),
+        (failure: unknown) => spent.done(failure),
+      )
     }
+    const giveBack = (): Promise<void> => (given ??= end())
     return { payment: { scheme: 'token', token: split.text, amount: formatAmount(amount) }, giveBack }
   } catch (thrown) {
     spending.settle(asked, { locked: amount, amount: 0n })

@@ -1,11 +1,14 @@
 import { isCurrency, parseAmount } from '../core/basics/money.ts'
 import type { Payments } from '../core/ports/payments.ts'
+import type { PlatformSettings } from './platform.ts'
 import { UampError } from '../protocol/errors.ts'
 
 /** How this server is paid. Without any, callers pay with tokens of its own ledger, and from accounts that its operator filled. */
 export interface PaymentSettings {
   /** The most that a principal may spend in a day, by currency: `{ USD: '20' }`. Default: no bound. */
   readonly perDay?: Readonly<Record<string, string>> | undefined
+  /** A ledger elsewhere, whose tokens are taken beside those of this server. */
+  readonly platform?: PlatformSettings | undefined
 }
 
 export function isPayments(given: Payments | PaymentSettings): given is Payments {

@@ -1,5 +1,8 @@
 import * as z from 'zod/mini'
 
+/** More than a token of the cheapest model needs. */
+const COST_DECIMALS = 15
+
 const count = z.optional(z.number())
 
 const counts = {
@@ -38,12 +41,22 @@ function added<K extends string>(
   return sum
 }
 
+/** Costs are numbers: without this, a dime and two of them would be 0.30000000000000004. */
+function roundedCost(cost: NonNullable<Usage['cost']>): NonNullable<Usage['cost']> {
+  const rounded = { ...cost }
+  for (const key of ['input_cost', 'output_cost', 'total_cost'] as const) {
+    const sum = cost[key]
+    if (sum !== undefined) rounded[key] = Number(sum.toFixed(COST_DECIMALS))
+  }
+  return rounded
+}
+
 /** `usage.delta` events are increments: their sum is the usage of the response. */
 export function addUsage(a: Usage | undefined, b: Usage): Usage {
   return {
     ...added(counts, a, b),
     ...((a?.cost ?? b.cost) && {
-      cost: { ...added(costs, a?.cost, b.cost), currency: b.cost?.currency ?? a?.cost?.currency },
+      cost: roundedCost({ ...added(costs, a?.cost, b.cost), currency: b.cost?.currency ?? a?.cost?.currency }),
     }),
     ...((a?.audio ?? b.audio) && { audio: added(seconds, a?.audio, b.audio) }),
   }

@@ -1,3 +1,5 @@
+import { checkPrice } from '../core/basics/price.ts'
+import type { AgentPrice } from '../core/ports/payments.ts'
 import { agentCapabilities, learnt } from '../core/agent-kit/define-agent.ts'
 import { unlessAborted } from '../core/basics/time.ts'
 import type { Ability, AgentPort, Said, ServerFacts, Turn } from '../core/ports/agent.ts'
@@ -41,6 +43,7 @@ interface Found {
 class RemoteAgent implements AgentPort {
   readonly name: string
   readonly secrets: readonly string[]
+  readonly price?: AgentPrice
   /** What the agent said last; until then, what every agent can do. */
   capabilities: Capabilities
   readonly #options: RemoteAgentOptions
@@ -55,6 +58,7 @@ class RemoteAgent implements AgentPort {
     this.name = name
     this.#options = options
     this.#auth = outboundAuth(options)
+    if (options.price) this.price = checkPrice(options.price)
     this.secrets = secretsOf({ values: [token, ...(this.#auth?.secrets ?? [])], headers, urls: [url] })
     this.capabilities = agentCapabilities(name, { modalities: ['text', 'image', 'audio', 'video', 'file'] })
   }

@@ -6,7 +6,7 @@ import { checkKey } from '../core/durable/check-key.ts'
 import { AgentRegistry } from '../core/engine/agent-registry.ts'
 import { createGateway } from '../core/engine/gateway.ts'
 import type { CoreLimits } from '../core/basics/limits.ts'
-import { clocksOf } from '../core/basics/time.ts'
+import { clocksOf, timeOrderedIds } from '../core/basics/time.ts'
 import type { Access, Principal } from '../core/ports/access.ts'
 import type { AgentPort } from '../core/ports/agent.ts'
 import type { Blobs } from '../core/ports/blobs.ts'
@@ -16,6 +16,7 @@ import type { Logger } from '../core/ports/transport.ts'
 import { redactedLog } from '../core/secrets/redaction.ts'
 import { Secrets, secretsOf } from '../core/secrets/secrets.ts'
 import { Ledger } from '../payments/ledger.ts'
+import { PlatformMethod } from '../payments/platform.ts'
 import { amountsIn, isPayments, type PaymentSettings } from '../payments/settings.ts'
 import { Live } from '../server/live.ts'
 import { Metrics } from '../server/metrics.ts'
@@ -54,9 +55,18 @@ export interface OpenGatewayOptions {
   readonly ownUrl?: (() => string | undefined) | undefined
 }
 
+/** What this server shows to ledgers elsewhere. */
+function paymentSecrets(payments: Payments | PaymentSettings = {}): string[] {
+  return isPayments(payments) ? [] : [payments.platform?.token ?? []].flat()
+}
+
 /** Opens the data and starts a gateway on it: what every way to serve agents has in common. */
 export function openGateway({ data, limits = {}, outbound: rules, blobs = openBlobs(data), ...given }: OpenGatewayOptions) {
-  const secrets = new Secrets([...(given.secrets ?? []), ...secretsOf({ program: { env: process.env } })])
+  const secrets = new Secrets([
+    ...(given.secrets ?? []),
+    ...paymentSecrets(given.payments),
+    ...secretsOf({ program: { env: process.env } }),
+  ])
   const log = redactedLog(given.log, secrets)
   const clocks = clocksOf({})
   const { now } = clocks
@@ -84,12 +94,24 @@ export function openGateway({ data, limits = {}, outbound: rules, blobs = openBl
     authorize: (...asked: Parameters<Access['authorize']>) => revocations.find(asked[0]) === undefined && access.authorize(...asked),
   }
   const perDay = isPayments(asked) ? undefined : amountsIn(asked.perDay ?? {}, 'payments.perDay')
-  const ledger = new Ledger({ ...clocks, store, signer, ownUrl, log, perDay })
-  const metrics = new Metrics()
   const own = nodeHttp()
   const guarded = guardedHttp({ ...rules, perHost: AGENT_CONNECTIONS })
   const outbound = guardedHttp(rules)
   const http = { request: own.request, guarded }
+  const platform =
+    isPayments(asked) || !asked.platform
+      ? undefined
+      : new PlatformMethod({
+          ...asked.platform,
+          store,
+          http: outbound,
+          log,
+          now,
+          newId: timeOrderedIds(now),
+          isOurs: (token) => ledger.tokens.isOurs(token),
+        })
+  const ledger: Ledger = new Ledger({ ...clocks, store, signer, ownUrl, log, perDay, methods: platform ? [platform] : [] })
+  const metrics = new Metrics()
   const gateway = createGateway({
     agents,
     store,
@@ -115,6 +137,7 @@ export function openGateway({ data, limits = {}, outbound: rules, blobs = openBl
     .then(() => revocations.load())
     .then(() => gateway.start())
     .then(() => ledger.start(closing.signal))
+    .then(() => platform?.start(closing.signal))
     .then(() => {
       // The first answer need not wait for the key. If it cannot be made now, the first answer tries again.
       if (given.sign === 'always') signer.key('responses').catch(() => undefined)

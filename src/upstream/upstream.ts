@@ -2,6 +2,7 @@ import { UampError } from '../protocol/errors.ts'
 import { sseParser } from '../wire/sse-parse.ts'
 import { explainError, isStream, wholeAnswer } from '../wire/upstream.ts'
 import { isTooMuch, TookTooLong } from '../core/http/answer-bounds.ts'
+import type { AgentPrice } from '../core/ports/payments.ts'
 import type { HttpAnswer, HttpClient, HttpRequest, Timeouts } from '../core/ports/http.ts'
 
 /** What every remote agent is given. */
@@ -15,6 +16,8 @@ export interface RemoteOptions {
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>>
   readonly description?: string
+  /** What callers here pay for it. Default: nothing. */
+  readonly price?: Omit<AgentPrice, 'tools'>
   readonly newId?: () => string
   /** Pays what the agent wants. Default: whoever asks is asked to pay it. */
   readonly wallet?: RemoteWallet

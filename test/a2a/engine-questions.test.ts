@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { demo } from '../../src/agents/demo/index.ts'
 import { text } from '../../src/core/agent-kit/drafts.ts'
 import type { Host } from '../../src/core/ports/transport.ts'
+import { TRUSTING } from '../support/money.ts'
 import { verifies } from '../support/verifies.ts'
 import { answering, stop } from './engine-agents.ts'
 import { serveEngine, statesIn, streamedText, textOf } from './engine-client.ts'
@@ -17,7 +18,6 @@ const paying = answering(async function* (_, turn) {
   const { payment } = await turn.ask('payment.required', {
     requirements: { amount: '5', currency: 'USDC', schemes, reason: 'Five, please' },
   })
-  yield { type: 'payment.accepted', payment_id: 'tx1' }
   yield text(`Paid by ${payment.scheme} ${payment.network ?? payment.token}`)
 })
 
@@ -110,7 +110,7 @@ verifies('a2a-1.0.input-required', 'several questions are answered together, or 
 })
 
 verifies('a2a-1.0.payment-asked', 'a payment is asked for and made on the same task', async () => {
-  const { client, url } = await serveEngine(paying)
+  const { client, url } = await serveEngine(paying, { payments: TRUSTING })
   const { id, status } = await client.task('go')
   expect(status.state).toBe('TASK_STATE_INPUT_REQUIRED')
   expect(status.message?.parts[0]).toEqual({ text: 'Five, please' })
@@ -118,7 +118,9 @@ verifies('a2a-1.0.payment-asked', 'a payment is asked for and made on the same t
     'x402.payment.status': 'payment-required',
     'x402.payment.required': {
       x402Version: 1,
-      accepts: [{ scheme: 'exact', network: 'base', payTo: '0xabc', maxAmountRequired: '5', asset: 'USDC', description: 'Five, please' }],
+      accepts: [
+        { scheme: 'exact', network: 'base', payTo: '0xabc', maxAmountRequired: '5.00', asset: 'USDC', description: 'Five, please' },
+      ],
     },
   })
   expect(await client.send({ message: { taskId: id, parts: [{ text: 'here you are' }] } })).toMatchObject({
@@ -131,7 +133,10 @@ verifies('a2a-1.0.payment-asked', 'a payment is asked for and made on the same t
   expect(task.status).toMatchObject({
     state: 'TASK_STATE_COMPLETED',
     message: {
-      metadata: { 'x402.payment.status': 'payment-completed', 'x402.payment.receipts': [{ success: true, transaction: 'tx1' }] },
+      metadata: {
+        'x402.payment.status': 'payment-completed',
+        'x402.payment.receipts': [{ success: true, transaction: expect.any(String) as unknown }],
+      },
     },
   })
   // UAMP transports: what is paid with the first request needs no question.

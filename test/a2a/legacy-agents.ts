@@ -34,7 +34,7 @@ export const priced: AgentPort = defineAgent('priced', async function* (turn) {
   const { payment } = await turn.ask('payment.required', {
     requirements: { amount: '0.01', currency: 'USD', schemes: [{ scheme: 'token' }] },
   })
-  yield text(`paid with ${payment.token}`)
+  yield text(`paid with a ${payment.scheme}`)
 })
 
 /** Gives one of each: text, a picture, data. */

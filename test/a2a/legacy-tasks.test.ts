@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import { UampError } from '../../src/protocol/errors.ts'
+import { coin } from '../support/money.ts'
 import { startServer } from '../support/server.ts'
 import { verifies } from '../support/verifies.ts'
 import { brief, generous, given, patient, priced, shy, three } from './legacy-agents.ts'
@@ -96,22 +97,23 @@ describe('/tasks', () => {
   })
 
   verifies('uamp-tasks.payment', 'what is not paid for fails, and a new task that pays does not', async () => {
-    const { url } = await startServer(priced)
+    const server = await startServer(priced)
+    const { url } = server
     const refused = {
       id: 'unpaid',
       status: 'failed',
       error: 'Payment required: 0.01 USD',
       code: 'payment_required',
       status_code: 402,
-      accepts: [{ scheme: 'token', amount: '0.01', currency: 'USD' }],
+      accepts: [{ scheme: 'token', amount: '0.01', currency: 'USD', expires_at: expect.any(Number) as unknown }],
     }
     const unpaid = await create(url, { id: 'unpaid', message: early('go') })
     expect(unpaid.map(([event]) => event)).toEqual(['task.started', 'task.failed'])
     expect(unpaid.at(-1)).toEqual(['task.failed', refused])
     expect((await ask(`${url}/tasks/unpaid`)).body).toMatchObject(refused)
-    const paid = await create(url, { message: early('go') }, { 'x-payment': 'money' })
+    const paid = await create(url, { message: early('go') }, { 'x-payment': await coin(server, '0.01') })
     expect(paid.slice(1).map(([event, data]) => [event, data.parts?.[0].text])).toEqual([
-      ['task.message', 'paid with money'],
+      ['task.message', 'paid with a token'],
       ['task.completed', undefined],
     ])
   })

@@ -32,7 +32,7 @@ export function careful(): { tool: Tool; runs: () => number } {
 /** Asks for a payment before it says anything. */
 export const paid: AgentPort = defineAgent('paid', async function* (turn) {
   const { payment } = await turn.ask('payment.required', { requirements: { amount: '0.01', currency: 'USD' } })
-  yield text(`paid with ${payment.token} for ${said(turn)}, message ${turn.messages.length}`)
+  yield text(`paid with a ${payment.scheme} for ${said(turn)}, message ${turn.messages.length}`)
 })
 
 /** Tells what it was asked with. */

@@ -3,6 +3,7 @@ import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import { text } from '../../src/core/agent-kit/drafts.ts'
 import { UampError } from '../../src/protocol/errors.ts'
 import { packageVersion } from '../../src/serve/package-version.ts'
+import { coin } from '../support/money.ts'
 import { endless } from '../support/agents.ts'
 import { startServer } from '../support/server.ts'
 import { verifies } from '../support/verifies.ts'
@@ -191,43 +192,52 @@ test('a tool that is called directly tells no secret of the server when it fails
 })
 
 verifies('acp-uamp.payment-asked', 'a prompt that must be paid for, and the same one with a token', async () => {
-  const client = await Client.connect(overStdio([paid]))
+  const server = await startServer(paid)
+  const client = await Client.connect(overSocket(server.url))
   await client.initialize()
   const session = await client.open()
   const accepts = [{ scheme: 'token', amount: '0.01', currency: 'USD' }]
   expect((await client.say(session, 'one'))['error']).toMatchObject({ code: -32402, data: { accepts } })
-  expect((await client.say(session, 'one', { payment_token: 'tok-1' }))['result']).toMatchObject({ stopReason: 'end_turn' })
-  // It went on where it was: the question was put once.
-  expect(client.text).toBe('paid with tok-1 for one, message 1')
-  expect((await client.say(session, 'two', { _meta: { 'uamp/payment_token': 'tok-2' } }))['result']).toMatchObject({
+  expect((await client.say(session, 'one', { payment_token: await coin(server, '0.01') }))['result']).toMatchObject({
     stopReason: 'end_turn',
   })
-  expect(client.text).toContain('paid with tok-2 for two')
+  // It went on where it was: the question was put once.
+  expect(client.text).toBe('paid with a token for one, message 1')
+  expect((await client.say(session, 'two', { _meta: { 'uamp/payment_token': await coin(server, '0.01') } }))['result']).toMatchObject({
+    stopReason: 'end_turn',
+  })
+  expect(client.text).toContain('paid with a token for two')
   expect((await client.say(session, 'three'))['error'].code).toBe(-32402)
-  expect((await client.say(session, 'four', { payment_token: 'tok-4' }))['result']).toMatchObject({ stopReason: 'end_turn' })
-  expect(client.text).toContain('paid with tok-4 for four')
+  expect((await client.say(session, 'four', { payment_token: await coin(server, '0.01') }))['result']).toMatchObject({
+    stopReason: 'end_turn',
+  })
+  expect(client.text).toContain('paid with a token for four')
 })
 
 verifies(
   'acp-uamp.payment-asked',
   'of two prompts at once that take the place of an unpaid one, one is asked and one is refused',
   async () => {
-    const client = await Client.connect(overStdio([paid]))
+    const server = await startServer(paid)
+    const client = await Client.connect(overSocket(server.url))
     await client.initialize()
     const session = await client.open()
     expect((await client.say(session, 'one'))['error'].code).toBe(-32402)
     const both = await Promise.all([client.say(session, 'two'), client.say(session, 'three')])
     expect(both.map(({ error }) => error.code as number)).toEqual([-32402, -32600])
-    expect((await client.say(session, 'two', { payment_token: 'tok' }))['result']).toMatchObject({ stopReason: 'end_turn' })
-    expect(client.text).toContain('paid with tok for two')
+    expect((await client.say(session, 'two', { payment_token: await coin(server, '0.01') }))['result']).toMatchObject({
+      stopReason: 'end_turn',
+    })
+    expect(client.text).toContain('paid with a token for two')
   },
 )
 
 verifies('acp-uamp.payment-asked', 'the older methods are paid for too', async () => {
-  const { url } = await startServer(paid)
+  const server = await startServer(paid)
+  const { url } = server
   const ask = async (params: object, headers = {}): Promise<Heard> =>
     (await (await post(url, { id: 1, method: 'prompt/submit', params: { ...HELLO, ...params } }, headers)).json()) as Heard
   expect((await ask({}))['error']).toMatchObject({ code: -32402, data: { accepts: [{ amount: '0.01' }] } })
-  expect((await ask({ payment_token: 'tok' }))['result'].content).toContain('paid with tok')
-  expect((await ask({}, { 'x-payment': 'header' }))['result'].content).toContain('paid with header')
+  expect((await ask({ payment_token: await coin(server, '0.01') }))['result'].content).toContain('paid with a token')
+  expect((await ask({}, { 'x-payment': await coin(server, '0.01') }))['result'].content).toContain('paid with a token')
 })

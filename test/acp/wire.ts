@@ -115,7 +115,7 @@ export class Client {
 }
 
 /** Standard input and output of the program, without the program. */
-export function overStdio(agents: readonly AgentPort[]): Connect {
+export function overStdio(agents: readonly AgentPort[], open = openGateway({ agents, data: 'memory', log: () => undefined })): Connect {
   return async (heard) => {
     const input = new PassThrough()
     let rest = ''
@@ -127,7 +127,7 @@ export function overStdio(agents: readonly AgentPort[]): Connect {
     }
     const [{ name }] = agents as [AgentPort]
     const over = acpOverStdio({
-      open: openGateway({ agents, data: 'memory', log: () => undefined }),
+      open,
       agent: name,
       version: '1',
       input,

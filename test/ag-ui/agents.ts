@@ -45,7 +45,7 @@ async function* thoughts(): AsyncGenerator<Draft, void> {
 export const paid = defineAgent('paid', async function* (turn) {
   if (turn.messages.at(-1)?.content === 'later') yield text('Until here for free. ')
   const { payment } = await turn.ask('payment.required', { requirements: { amount: '0.01', currency: 'USD' } })
-  yield text(`Paid with ${payment.token}.`)
+  yield text(`Paid with a ${payment.scheme}.`)
 })
 
 /** Asks for several tools of the page at once. */

@@ -6,6 +6,7 @@ import { demo } from '../../src/agents/demo/index.ts'
 import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import { text } from '../../src/core/agent-kit/drafts.ts'
 import { toolRunner } from '../../src/core/tools/tool-loop.ts'
+import { coin } from '../support/money.ts'
 import { startServer } from '../support/server.ts'
 import { verifies } from '../support/verifies.ts'
 import { paid } from './agents.ts'
@@ -161,7 +162,8 @@ verifies(['ag-ui.interrupt', 'ag-ui.order'], 'a tool that needs to be allowed', 
 })
 
 verifies('ag-ui.payment-asked', 'what has to be paid first is 402, and the same run with money is answered', async () => {
-  const { url } = await startServer(paid)
+  const server = await startServer(paid)
+  const { url } = server
   const refused = await refusal(await post(url, [user('u1')], { input }))
   expect(refused).toMatchObject({
     status: 402,
@@ -169,22 +171,24 @@ verifies('ag-ui.payment-asked', 'what has to be paid first is 402, and the same 
     details: { accepts: [{ scheme: 'token', amount: '0.01', currency: 'USD' }] },
   })
   expect(await refusal(await post(url, [user('u1')], { input }))).toMatchObject({ status: 402 })
-  expect((await run(url, [user('u1')], { input, headers: { 'x-payment': 'coin' } })).said).toBe('Paid with coin.')
+  expect((await run(url, [user('u1')], { input, headers: { 'x-payment': await coin(server, '0.01') } })).said).toBe('Paid with a token.')
 })
 
 verifies('ag-ui.payment-asked', 'a run that brings money is not refused, and its money is its own', async () => {
-  const { url } = await startServer(paid)
-  const { said, types, events } = await run(url, [user('u1')], { input, headers: { 'x-payment': 'coin' } })
-  expect(said).toBe('Paid with coin.')
+  const server = await startServer(paid)
+  const { url } = server
+  const { said, types, events } = await run(url, [user('u1')], { input, headers: { 'x-payment': await coin(server, '0.01') } })
+  expect(said).toBe('Paid with a token.')
   expect(types.filter((type) => type === 'RUN_STARTED')).toHaveLength(1)
   const more = [user('u1'), ...messagesOf(events), user('u2')]
   expect(await refusal(await post(url, more, { input }))).toMatchObject({ status: 402 })
-  const again = await run(url, more, { input: { ...input, forwardedProps: { uamp: { payment_token: 'other' } } } })
-  expect(again.said).toBe('Paid with other.')
+  const again = await run(url, more, { input: { ...input, forwardedProps: { uamp: { payment_token: await coin(server, '0.01') } } } })
+  expect(again.said).toBe('Paid with a token.')
 })
 
 verifies('ag-ui.payment-asked', 'money in the middle of an answer is an interrupt', async () => {
-  const { url } = await startServer(paid)
+  const server = await startServer(paid)
+  const { url } = server
   const { id, interrupt, events } = await interrupted(url, [user('u1', 'later')])
   expect(interrupt).toMatchObject({
     reason: 'uamp:payment_required',
@@ -193,8 +197,8 @@ verifies('ag-ui.payment-asked', 'money in the middle of an answer is an interrup
   const messages = [user('u1', 'later'), ...messagesOf(events)]
   const worthless = await post(url, messages, { input: { ...input, resume: [{ interruptId: id, status: 'resolved', payload: {} }] } })
   expect(await refusal(worthless)).toMatchObject({ status: 402 })
-  const resume = [{ interruptId: id, status: 'resolved', payload: { payment_token: 'coin' } }]
-  expect((await run(url, messages, { input: { ...input, resume } })).said).toBe('Paid with coin.')
+  const resume = [{ interruptId: id, status: 'resolved', payload: { payment_token: await coin(server, '0.01') } }]
+  expect((await run(url, messages, { input: { ...input, resume } })).said).toBe('Paid with a token.')
 })
 
 verifies('ag-ui.payment-asked', 'who does not pay ends the run, and the thread goes on', async () => {

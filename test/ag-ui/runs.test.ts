@@ -126,7 +126,11 @@ const TRANSCRIPTS: readonly { said: string; events: string[]; verifies: string }
     said: '/error teapot',
     events: ['RUN_ERROR {"message":"You asked me to fail with \\"teapot\\"","code":"teapot"}'],
   },
-  { verifies: 'ag-ui.error', said: '/pay 1', events: ['RUN_ERROR {"message":"Payment is not supported yet","code":"not_supported"}'] },
+  {
+    verifies: 'ag-ui.error',
+    said: '/delegate x',
+    events: ['RUN_ERROR {"message":"Delegation is not supported yet","code":"not_supported"}'],
+  },
   {
     verifies: 'ag-ui.text',
     said: '/json',

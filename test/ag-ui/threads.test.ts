@@ -2,6 +2,7 @@ import { expect } from 'vitest'
 import { demo } from '../../src/agents/demo/index.ts'
 import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import { text } from '../../src/core/agent-kit/drafts.ts'
+import { coin } from '../support/money.ts'
 import { startServer } from '../support/server.ts'
 import { isEnd, say } from '../support/talk.ts'
 import { verifies } from '../support/verifies.ts'
@@ -174,10 +175,13 @@ verifies('ag-ui.client-tools', 'a tool of the page on such a session', async () 
 })
 
 verifies('ag-ui.payment-asked', 'money on such a session', async () => {
-  const { url } = await startServer(paid)
+  const server = await startServer(paid)
+  const { url } = server
   const wire = await overWebSocket(url)
   const threadId = await wire.open()
-  expect((await run(url, [user('u1')], { input: { threadId }, headers: { 'x-payment': 'coin' } })).said).toBe('Paid with coin.')
+  expect((await run(url, [user('u1')], { input: { threadId }, headers: { 'x-payment': await coin(server, '0.01') } })).said).toBe(
+    'Paid with a token.',
+  )
   expect(await refusal(await post(url, [user('u2')], { input: { threadId } }))).toMatchObject({ status: 402 })
   wire.close()
 })
@@ -369,9 +373,13 @@ verifies('ag-ui.cancel', 'a run whose client left while it waited was begun all 
 })
 
 verifies('ag-ui.payment-asked', 'what was refused for want of money was in the thread', async () => {
-  const { url } = await startServer(paid)
+  const server = await startServer(paid)
+  const { url } = server
   expect((await post(url, [user('u1')], { input: { ...input, runId: 'r1' } })).status).toBe(402)
   expect((await fetch(`${url}/ag-ui/runs/r1`)).status).toBe(404)
-  const again = await run(url, [user('u2')], { input: { ...input, forwardedProps: { uamp: { payment_token: 'coin' } } } })
+  const again = await run(url, [user('u2')], {
+    input: { ...input, forwardedProps: { uamp: { payment_token: await coin(server, '0.01') } } },
+  })
+  expect(again.said).toBe('Paid with a token.')
   expect(again.types).not.toContain('MESSAGES_SNAPSHOT')
 })

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { demo } from '../../src/agents/demo/index.ts'
 import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import type { Draft } from '../../src/protocol/events.ts'
+import { coin } from '../support/money.ts'
 import { startChild } from '../support/child.ts'
 import { temporaryFolder } from './folder.ts'
 import { startServer } from '../support/server.ts'
@@ -238,18 +239,19 @@ describe('questions', () => {
 describe('a payment that was asked for', () => {
   const shop = defineAgent('demo', async function* (turn) {
     const { payment } = await turn.ask('payment.required', { requirements: { amount: '0.01', currency: 'USD' } })
-    yield text(`paid with ${payment.token}`)
+    yield text(`paid with a ${payment.scheme}`)
   })
-  const paid = { metadata: { payment_token: 'coin' } }
 
   test.each(['resume', 'message', 'alias'])('could not be made on another connection, which came by %s', async (how) => {
-    const { url } = await startServer(shop)
+    const server = await startServer(shop)
+    const { url } = server
+    const paid = { metadata: { payment_token: await coin(server, '0.01') } }
     const first = await OmniaClient.open(url)
     const session = how === 'alias' ? 'an old one' : first.sessionId
     await first.fails({ ...go(first), session_id: session })
     // The server does not know yet that the first one is dead.
     const second = how === 'message' ? await OmniaClient.open(url) : await back(url, session)
-    expect((await second.say('go', { session_id: session, ...paid })).at(-1)?.['content']).toBe('paid with coin')
+    expect((await second.say('go', { session_id: session, ...paid })).at(-1)?.['content']).toBe('paid with a token')
   })
 })
 

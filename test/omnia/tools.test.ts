@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { demo } from '../../src/agents/demo/index.ts'
 import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
+import { coin } from '../support/money.ts'
 import { startServer } from '../support/server.ts'
 import { verifies } from '../support/verifies.ts'
 import { overWebSocket } from '../support/wire.ts'
@@ -230,20 +231,20 @@ describe('payment', () => {
     const said = turn.messages.at(-1)?.content
     if (said === 'buy') {
       const { payment } = await turn.ask('payment.required', { requirements: { amount: '0.01', currency: 'USD' } })
-      yield { type: 'response.delta', delta: { type: 'text', text: `paid with ${payment.token}` } }
+      yield { type: 'response.delta', delta: { type: 'text', text: `paid with a ${payment.scheme}` } }
     } else {
       yield { type: 'response.delta', delta: { type: 'text', text: `${said}` } }
     }
   })
 
   verifies('omnia.payment-asked', 'is asked for with every way to pay, and a token in the metadata pays', async () => {
-    const { url } = await startServer(shop)
-    const client = await OmniaClient.open(url)
+    const server = await startServer(shop)
+    const client = await OmniaClient.open(server.url)
     const message = { type: 'message', session_id: client.sessionId, content: 'buy' }
     const error = await client.fails(message)
     expect(error).toMatchObject({ code: 'PAYMENT_REQUIRED', details: { accepts: [{ scheme: 'token', amount: '0.01', currency: 'USD' }] } })
-    const done = await client.ask({ ...message, metadata: { payment_token: 'coin' } }, 'done')
-    expect(done['content']).toBe('paid with coin')
+    const done = await client.ask({ ...message, metadata: { payment_token: await coin(server, '0.01') } }, 'done')
+    expect(done['content']).toBe('paid with a token')
   })
 
   verifies('omnia.payment-asked', 'may be left, and something else said', async () => {
@@ -256,13 +257,15 @@ describe('payment', () => {
   })
 
   test('that was asked for before a break could not be made after it', async () => {
-    const { url } = await startServer(shop)
+    const server = await startServer(shop)
+    const { url } = server
     const client = await OmniaClient.open(url)
-    const message = { type: 'message', session_id: client.sessionId, content: 'buy', metadata: { payment_token: 'coin' } }
+    const metadata = { payment_token: await coin(server, '0.01') }
+    const message = { type: 'message', session_id: client.sessionId, content: 'buy', metadata }
     await client.fails({ ...message, metadata: {} })
     client.socket.terminate()
     await expect.poll(async () => (await fetch(`${url}/metrics`)).text()).toMatch(/sockets\S* 0$/m)
     const back = await OmniaClient.open(url, { path: `/omnia?agent=demo&resume=${client.sessionId}` })
-    expect((await back.ask(message, 'done'))['content']).toBe('paid with coin')
+    expect((await back.ask(message, 'done'))['content']).toBe('paid with a token')
   })
 })

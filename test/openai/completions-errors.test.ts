@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { demo } from '../../src/agents/demo/index.ts'
 import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import { text } from '../../src/core/agent-kit/drafts.ts'
+import { coin } from '../support/money.ts'
 import { scripted } from '../support/agents.ts'
 import { startServer } from '../support/server.ts'
 import { verifies } from '../support/verifies.ts'
@@ -160,9 +161,10 @@ verifies('openai-completions.payment-asked', 'payment before the first chunk is 
   const shop = defineAgent('shop', async function* (turn) {
     const requirements = { amount: '0.01', currency: 'USD', schemes: [{ scheme: 'token', network: 'test' }] }
     const { payment } = await turn.ask('payment.required', { requirements })
-    yield text(`Paid with ${payment.token}`)
+    yield text(`Paid with a ${payment.scheme}`)
   })
-  const { url } = await startServer(shop)
+  const server = await startServer(shop)
+  const { url } = server
   for (const streamed of [true, false]) {
     const unpaid = await ask(url + PATH, { messages: [user('x')], stream: streamed })
     const accepts = [{ scheme: 'token', network: 'test', amount: '0.01', currency: 'USD' }]
@@ -171,10 +173,10 @@ verifies('openai-completions.payment-asked', 'payment before the first chunk is 
       body: { error: { type: 'payment_required', code: 'payment_required', param: null, accepts }, status_code: 402, context: { accepts } },
     })
   }
-  const paid = await ask(url + PATH, { messages: [user('x')] }, { 'x-payment': 'tok' })
-  expect(paid.body.choices[0].message.content).toBe('Paid with tok')
-  const { chunks } = await stream(url + PATH, { messages: [user('x')] }, { 'payment-signature': 'tok2' })
-  expect(joined(chunks, 'content')).toBe('Paid with tok2')
+  const paid = await ask(url + PATH, { messages: [user('x')] }, { 'x-payment': await coin(server, '0.01') })
+  expect(paid.body.choices[0].message.content).toBe('Paid with a token')
+  const { chunks } = await stream(url + PATH, { messages: [user('x')] }, { 'payment-signature': await coin(server, '0.01') })
+  expect(joined(chunks, 'content')).toBe('Paid with a token')
   const two = await ask(url + PATH, { messages: [user('x')] }, { 'x-payment': 'a', 'payment-signature': 'b' })
   expect(two.status).toBe(400)
 })
@@ -188,7 +190,7 @@ test('payment in the middle of a stream is an error in it', async () => {
   const { url } = await startServer(shop)
   const { chunks, data } = await stream(url + PATH, { messages: [user('x')] })
   expect(joined(chunks.slice(0, -1), 'content')).toBe('The first part. ')
-  expect(chunks.at(-1)).toMatchObject({ error: { code: 'payment_required', accepts: [{ scheme: 'token', amount: '1' }] } })
+  expect(chunks.at(-1)).toMatchObject({ error: { code: 'payment_required', accepts: [{ scheme: 'token', amount: '1.00' }] } })
   expect(data.at(-1)).toBe('[DONE]')
   expect((await ask(url + PATH, { messages: [user('x')] })).status).toBe(402)
 })

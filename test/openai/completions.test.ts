@@ -94,7 +94,7 @@ describe('what the demo can show, streamed and not', () => {
   }
 
   test.each([
-    ['pay', 501],
+    ['delegate', 501],
     ['error provider_error', 502],
     ['error rate_limited', 429],
     ['error something_else', 500],

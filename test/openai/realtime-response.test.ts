@@ -3,6 +3,7 @@ import { demo } from '../../src/agents/demo/index.ts'
 import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import { text } from '../../src/core/agent-kit/drafts.ts'
 import type { AgentPort } from '../../src/core/ports/agent.ts'
+import { coin } from '../support/money.ts'
 import { endless, mirror, scripted, type Mirrored } from '../support/agents.ts'
 import { startServer } from '../support/server.ts'
 import { verifies } from '../support/verifies.ts'
@@ -345,21 +346,25 @@ verifies('openai-realtime.extras', 'thoughts, progress and media come as the eve
 verifies('openai-realtime.payment-asked', 'a payment is asked for and lets the same response go on', async () => {
   const paid = defineAgent('paid', async function* (turn) {
     const { payment } = await turn.ask('payment.required', { requirements: { amount: '0.01', currency: 'USD' } })
-    yield { type: 'payment.accepted', payment_id: 'p1', balance_remaining: '0.99' }
     yield text(`paid by ${payment.scheme}`)
   })
-  const { url } = await start(paid)
-  const wire = await connect(url, { path: '/realtime' })
+  const server = await startServer(paid)
+  const wire = await connect(server.url, { path: '/realtime' })
   wire.send({ type: 'response.create' })
   const { response } = await wire.next('response.created')
   expect(await wire.next('payment.required')).toEqual({
     type: 'payment.required',
     event_id: expect.any(String),
     response_id: response.id,
-    requirements: { amount: '0.01', currency: 'USD' },
+    requirements: {
+      amount: '0.01',
+      currency: 'USD',
+      schemes: [{ scheme: 'token', network: 'uamp' }],
+      expires_at: expect.any(Number),
+    },
   })
-  wire.send({ type: 'payment.submit', payment: { scheme: 'token', token: 'jwt' } })
-  expect(await wire.next('payment.accepted')).toMatchObject({ response_id: response.id, payment_id: 'p1' })
+  wire.send({ type: 'payment.submit', payment: { scheme: 'token', token: await coin(server, '1') } })
+  expect(await wire.next('payment.accepted')).toMatchObject({ response_id: response.id, balance_remaining: '0.99' })
   expect((await wire.next('response.done'))['response']).toMatchObject({
     id: response.id,
     status: 'completed',

@@ -3,6 +3,7 @@ import { demo } from '../../src/agents/demo/index.ts'
 import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import { text } from '../../src/core/agent-kit/drafts.ts'
 import type { AgentPort } from '../../src/core/ports/agent.ts'
+import { coin } from '../support/money.ts'
 import { startServer } from '../support/server.ts'
 import { verifies } from '../support/verifies.ts'
 import { checkEvents, client, deltasOf, fn, textOf, typesOf, type Json } from './responses-wire.ts'
@@ -205,12 +206,13 @@ verifies('openai-responses.failed', 'a failure is a status before the first word
 })
 
 verifies('openai-responses.payment-asked', 'payment is asked for before the first byte, and X-PAYMENT pays', async () => {
-  const { api, gateway } = await start(
+  const server = await start(
     defineAgent('dear', async function* (turn) {
       const { payment } = await turn.ask('payment.required', { requirements: { amount: '0.01', currency: 'USD' } })
-      yield text(`paid with ${payment.token}`)
+      yield text(`paid with a ${payment.scheme}`)
     }),
   )
+  const { api, gateway } = server
   for (const stream of [true, false]) {
     const refused = await api.call('POST', '', { body: { input: 'x', stream } })
     expect(refused.status).toBe(402)
@@ -219,8 +221,8 @@ verifies('openai-responses.payment-asked', 'payment is asked for before the firs
       context: { accepts: [{ amount: '0.01' }] },
     })
   }
-  const { status, body } = await api.ask({ input: 'x' }, { 'x-payment': 'tok' })
-  expect([status, textOf(body)]).toEqual([200, 'paid with tok'])
+  const { status, body } = await api.ask({ input: 'x' }, { 'x-payment': await coin(server, '0.01') })
+  expect([status, textOf(body)]).toEqual([200, 'paid with a token'])
   await expect.poll(() => gateway.openSessions).toBe(0)
 })
 

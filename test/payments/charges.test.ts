@@ -235,11 +235,11 @@ describe('money that is handed on', () => {
       await turn.handOn({ agent: 'other', amount: '0.30' })
       yield 'handed on'
     })
-    for (const [options, code] of [
-      [{ amount: '5', maxDepth: 0 }, 'token_invalid'],
-      [{ amount: '0.29' }, 'insufficient_balance'],
+    for (const [amount, options, code] of [
+      ['5', { maxDepth: 0 }, 'token_invalid'],
+      ['0.29', {}, 'insufficient_balance'],
     ] as const) {
-      const poor = await coin(server, options.amount, options)
+      const poor = await coin(server, amount, options)
       await wire.send({ type: 'session.update', session: {}, payment_token: poor })
       await begin(wire, 'one')
       expect(await wire.next('payment.error')).toMatchObject({ code })

@@ -36,7 +36,7 @@ const COMMANDS = [
   '/state',
   '/error rate_limited',
   '/error of_its_own',
-  '/pay',
+  '/delegate it',
   '/big 200000',
   '/help',
 ]

@@ -8,6 +8,7 @@ import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import { text } from '../../src/core/agent-kit/drafts.ts'
 import { storeKey } from '../../src/core/basics/store-key.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
+import { TRUSTING } from '../support/money.ts'
 
 export const short = (secret: string): string => createHash('sha256').update(secret).digest('hex').slice(0, 8)
 
@@ -34,7 +35,7 @@ export async function start(data: string): Promise<RunningServer & { readonly er
   const log = (level: string, message: string, fields?: object): void => {
     if (level === 'error') errors.push(`${message} ${String(Object.values(fields ?? {}))}`)
   }
-  const server = await serve(bot, { port: 0, data, log, outbound: { allow: ['127.0.0.1'] } })
+  const server = await serve(bot, { port: 0, data, log, outbound: { allow: ['127.0.0.1'] }, payments: TRUSTING })
   let closing: Promise<void> | undefined
   const close = (): Promise<void> => (closing ??= server.close({ graceMs: 0 }))
   onTestFinished(close)

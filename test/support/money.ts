@@ -2,6 +2,7 @@ import { generateKeyPairSync, sign } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
 import { formatAmount, parseAmount } from '../../src/core/basics/money.ts'
+import type { Asked, Authorisation, Payments } from '../../src/core/ports/payments.ts'
 import { accountOf } from '../../src/payments/accounts.ts'
 import type { Ledger } from '../../src/payments/ledger.ts'
 
@@ -60,6 +61,21 @@ export type Forgery = 'signed by another key' | 'a changed payload' | 'alg none'
 async function unknown(server: Mint, header: string, claims: Readonly<Record<string, unknown>>): Promise<string> {
   const [, , other = ''] = (await coin(server, '1')).split('.')
   return `${header}.${encoded({ ...claims, jti: 'ptok_unknown' })}.${other}`
+}
+
+/** A company's own ledger, which takes whatever it is given: for tests of where a payment goes, and not of what it is worth. */
+export const TRUSTING: Payments = {
+  offer: () => ({ schemes: [{ scheme: 'token' }] }),
+  authorise: ((asked, payment) => payment && taken(asked, payment.scheme)) as Payments['authorise'],
+  isOwn: () => false,
+  takeFree: async () => undefined,
+  write: async () => undefined,
+}
+
+function taken({ amount, currency, question }: Asked, scheme: string): Authorisation {
+  const settle = () => ({ operations: [], done: () => undefined })
+  const id = `taken_${question}`
+  return { id, scheme, currency, locked: amount, balance: undefined, expiresAt: undefined, extend: () => false, settle }
 }
 
 /** What a token can still spend. */

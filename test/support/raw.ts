@@ -8,10 +8,13 @@ export type Wire = any // eslint-disable-line
 /** The protocol's own error, or the end of its connection. */
 export class Told extends Error {
   readonly code: string
+  /** The answer of a request that was refused, whole. */
+  readonly body: string | undefined
 
-  constructor(code: string, message = code) {
+  constructor(code: string, message = code, body?: string) {
     super(message)
     this.code = code
+    this.body = body
   }
 }
 
@@ -24,7 +27,7 @@ export interface Sending {
 export async function json(url: string, body?: object, sending: Sending = {}): Promise<Wire> {
   const response = await request(url, body, sending)
   const read = await response.text().catch(cut)
-  if (!response.ok) throw new Told(codeIn(read), `${response.status} ${read.slice(0, 300)}`)
+  if (!response.ok) throw new Told(codeIn(read), `${response.status} ${read.slice(0, 300)}`, read)
   return JSON.parse(read)
 }
 
@@ -39,7 +42,7 @@ export async function* sse(url: string, body?: object, { headers, signal }: Send
   const response = await request(url, body, { headers: { accept: 'text/event-stream', ...headers }, signal })
   if (!response.headers.get('content-type')?.startsWith('text/event-stream') || !response.body) {
     const read = await response.text().catch(cut)
-    throw new Told(codeIn(read), `${response.status} ${read.slice(0, 300)}`)
+    throw new Told(codeIn(read), `${response.status} ${read.slice(0, 300)}`, read)
   }
   const parse = sseParser({ limit: Infinity })
   const decoder = new TextDecoder()

@@ -1,8 +1,11 @@
 import { agentCapabilities } from '../../core/agent-kit/define-agent.ts'
+import { checkPrice } from '../../core/basics/price.ts'
 import { derivedTurn } from '../../core/agent-kit/derived-turn.ts'
 import type { AgentPort, Turn } from '../../core/ports/agent.ts'
+import type { AgentPrice } from '../../core/ports/payments.ts'
 import type { HandlerTurn, RoutedEvent, Skill, Tool } from '../../core/ports/skill.ts'
 import type { Logger } from '../../core/ports/transport.ts'
+import { withPrices } from '../../core/tools/tool-price.ts'
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft } from '../../protocol/events.ts'
@@ -45,6 +48,8 @@ export interface LlmAgentInit {
   readonly prices?: PriceTable
   /** Capabilities that replace and extend those of the model. */
   readonly capabilities?: Partial<Capabilities>
+  /** What callers pay for a response: `{ input: '3', output: '15' }`. Default: nothing. `prices` are what the model costs you. */
+  readonly price?: AgentPrice
   /** The protocols that it is offered through: `events`, `completions` … Default: all. */
   readonly protocols?: readonly string[]
   readonly log?: Logger
@@ -63,6 +68,7 @@ const INIT: Record<keyof LlmAgentInit, true> = {
   limits: true,
   checkOutput: true,
   prices: true,
+  price: true,
   capabilities: true,
   protocols: true,
   log: true,
@@ -80,7 +86,8 @@ export function llmAgent(init: LlmAgentInit): LlmAgent {
   const model = toModel(init.model)
   const models = [model, ...(init.fallbacks ?? []).map(toModel)]
   const handoffs = (init.handoffs ?? []).map((to): Handoff => ('to' in to ? to : { to }))
-  const allTools = (): readonly Tool[] => [...tools, ...skills.flatMap((skill) => skill.tools ?? [])]
+  const price = init.price && checkPrice(init.price)
+  const allTools = (): readonly Tool[] => withPrices([...tools, ...skills.flatMap((skill) => skill.tools ?? [])], price)
   checkTools(allTools())
   checkToolNames([...allTools().map((tool) => tool.name), ...handoffs.map((handoff) => `transfer_to_${handoffName(handoff)}`)])
   checkEvents(handoffs, skills)
@@ -143,6 +150,7 @@ export function llmAgent(init: LlmAgentInit): LlmAgent {
     name,
     ...(description !== undefined && { description }),
     ...(init.protocols && { protocols: init.protocols }),
+    ...(price && { price }),
     get secrets() {
       const givenTo = handoffs.flatMap(({ to }) => (typeof to === 'string' ? [] : (to.secrets ?? [])))
       return [...models.flatMap(({ provider }) => provider.secrets ?? []), ...skills.flatMap((skill) => skill.secrets ?? []), ...givenTo]
@@ -196,7 +204,7 @@ function plain(options: LoopOptions, { instructions, skills = [] }: LlmAgentInit
   }
 }
 
-function composed(options: LoopOptions, { name, instructions, tools = [], skills = [], capabilities, log }: LlmAgentInit): Runs {
+function composed(options: LoopOptions, { name, instructions, tools = [], skills = [], capabilities, price, log }: LlmAgentInit): Runs {
   const agent = new Agent({
     name,
     ...(instructions !== undefined && { instructions }),
@@ -204,6 +212,8 @@ function composed(options: LoopOptions, { name, instructions, tools = [], skills
     tools,
     skills,
     ...(capabilities && { capabilities }),
+    // For its tools alone: what an answer costs is charged once, around all of this.
+    ...(price && { price }),
     handlers: [
       {
         name: `${name}-model`,

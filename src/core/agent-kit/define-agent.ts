@@ -14,8 +14,8 @@ export interface AgentOptions {
   readonly tools?: readonly Tool[]
   /** Keys and tokens that the agent sends to others: they are kept out of errors and logs. */
   readonly secrets?: readonly string[]
-  /** What a response costs: `{ call: '0.01' }`. Default: nothing. */
-  readonly price?: AgentPrice
+  /** What a response costs: `{ call: '0.01' }`. Default: nothing. Tools that the agent runs itself have a price of their own. */
+  readonly price?: Omit<AgentPrice, 'tools'>
   /** The protocols that it is offered through: `events`, `completions` … Default: all. */
   readonly protocols?: readonly string[]
 }

@@ -142,7 +142,7 @@ export class Bill {
   handOn({ agent, amount: text, currency = USD }: HandOnRequest): Promise<HandedOn> {
     const { payments } = this.#options
     const amount = checked(text, currency)
-    const asked = this.#askedFor(this.#named('hand-on', agent), amount, currency)
+    const asked = this.#askedFor(`${this.#named('hand-on')} ${agent}`, amount, currency)
     return this.#alone(async () => {
       const { handOn } = payments
       if (!handOn) throw new UampError('not_supported', 'Payments of this server cannot be handed on')
@@ -179,12 +179,12 @@ export class Bill {
     this.#numbers.clear()
   }
 
-  /** Each charge has a name of its own, which is the same when the turn is run again. */
+  /** The name of a charge is the same when the turn is run again. What is charged under one name is one charge, and may grow. */
   #named(kind: string, key?: string): string {
-    const name = key === undefined ? kind : `${kind} ${key}`
-    const number = (this.#numbers.get(name) ?? 0) + 1
-    this.#numbers.set(name, number)
-    return `${name}#${number}`
+    if (key !== undefined) return `${kind} ${key}`
+    const number = (this.#numbers.get(kind) ?? 0) + 1
+    this.#numbers.set(kind, number)
+    return `${kind}#${number}`
   }
 
   #alone<T>(work: () => Promise<T>): Promise<T> {
@@ -314,8 +314,7 @@ export class Bill {
     if (this.#locks.length === 0 && this.#free.length === 0) return undefined
     const isDue = end.kind === 'done' || (this.#turn.hasSpoken && (end.kind === 'cancelled' || this.#isPayersFault(end)))
     const [locks, free] = [this.#locks, this.#free]
-    this.#locks = []
-    this.#free = []
+    ;[this.#locks, this.#free] = [[], []]
     const parts: Settlement[] = free.map((call) => call.settle(isDue ? 1n : 0n))
     const paid: PaidPart[] = []
     const due = isDue ? this.#due() : new Map<string, bigint>()

@@ -1,6 +1,7 @@
 import type { Capabilities } from '../../protocol/capabilities.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ServerEvent } from '../../protocol/events.ts'
+import { toldCapabilities } from '../basics/shown-price.ts'
 import { withHops } from '../basics/hops.ts'
 import type { Holding } from './budget.ts'
 import type { Principal } from '../ports/access.ts'
@@ -89,5 +90,5 @@ export async function modelCapabilities(name: string, agent: AgentPort | undefin
   const isItself = model === agent?.capabilities.id
   const capabilities = isItself ? agent?.capabilities : await agent?.capabilitiesOf?.(model)
   if (!capabilities) throw new UampError('not_found', `"${name}" has no model "${model}"`, { details: { model } })
-  return capabilities
+  return agent ? toldCapabilities(agent, capabilities) : capabilities
 }

@@ -24,6 +24,7 @@ import { notAwaited, notInProgress, responseInProgress, Seen, Unread } from './s
 import type { SessionHost, SessionParts, SessionState } from './session-parts.ts'
 import { ActiveTurn } from './turn.ts'
 import type { TurnHost } from './turn-parts.ts'
+import { toldCapabilities } from '../basics/shown-price.ts'
 import { weigh, weighMessages } from '../basics/weight.ts'
 
 /** One conversation in progress. */
@@ -94,8 +95,8 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
   }
 
   announceCapabilities(): void {
-    const capabilities = this.#host.findAgent(this.agent)?.capabilities
-    if (capabilities) this.log.append(this.#stamp, { type: 'capabilities', capabilities })
+    const agent = this.#host.findAgent(this.agent)
+    if (agent) this.log.append(this.#stamp, { type: 'capabilities', capabilities: toldCapabilities(agent) })
   }
 
   read(options?: ReadOptions): Reader {

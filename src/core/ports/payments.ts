@@ -1,6 +1,7 @@
 import type { Payment, PaymentScheme } from '../../protocol/payment.ts'
 import type { Slot } from '../../protocol/json.ts'
 import type { Principal } from './access.ts'
+import type { ToolPrice } from './skill.ts'
 import type { Operation } from './store.ts'
 
 /**
@@ -120,8 +121,10 @@ export interface AgentPrice {
   readonly audioSecond?: string | undefined
   /** Locked before the agent runs, if it is paid by usage. Default: 0.01. What is not used is given back. */
   readonly reserve?: string | undefined
-  /** Calls that cost nothing, for each principal. */
+  /** Calls that cost nothing, for each principal. Tools with a price of their own cost it in any case. */
   readonly free?: FreeQuota | undefined
+  /** What calls of its tools cost, by their names, beside what an answer costs. A tool's own price counts first. */
+  readonly tools?: Readonly<Record<string, string | ToolPrice>> | undefined
 }
 
 /** A charge that an agent made. */

@@ -1,3 +1,5 @@
+import { checkPrice } from '../../core/basics/price.ts'
+import type { AgentPrice } from '../../core/ports/payments.ts'
 import { agentCapabilities, learnt } from '../../core/agent-kit/define-agent.ts'
 import { Places } from '../../upstream/places.ts'
 import type { Ability, AgentPort, ServerFacts, Turn } from '../../core/ports/agent.ts'
@@ -43,6 +45,7 @@ export function remoteA2a(options: RemoteA2aOptions): AgentPort {
 class RemoteAgent implements AgentPort {
   readonly name: string
   readonly secrets: readonly string[]
+  readonly price?: AgentPrice
   /** What the newest card says; before there is one, what every agent can do. */
   capabilities: Capabilities
   readonly #options: RemoteA2aOptions
@@ -58,6 +61,7 @@ class RemoteAgent implements AgentPort {
     const { name, url, token, headers, newId = () => crypto.randomUUID(), now = () => performance.now() } = options
     this.name = name
     this.#auth = outboundAuth(options)
+    if (options.price) this.price = checkPrice(options.price)
     this.secrets = secretsOf({ values: [token, ...(this.#auth?.secrets ?? [])], headers, urls: [url] })
     this.#options = options
     this.#newId = newId

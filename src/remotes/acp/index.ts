@@ -1,3 +1,5 @@
+import { checkPrice } from '../../core/basics/price.ts'
+import type { AgentPrice } from '../../core/ports/payments.ts'
 import * as z from 'zod/mini'
 import { nextHops } from '../../core/basics/hops.ts'
 import { chosenIn } from '../../core/agent-kit/choices.ts'
@@ -44,6 +46,8 @@ export interface RemoteAcpOptions {
   readonly terminal?: boolean
   /** How long it may take to answer anything but a prompt. After that it is ended. Default one minute. */
   readonly timeoutMs?: number
+  /** What callers here pay for it. Default: nothing. */
+  readonly price?: Omit<AgentPrice, 'tools'>
   readonly log?: Logger
   /** Pays what the agent wants. Default: whoever asks is asked to pay it. */
   readonly wallet?: RemoteWallet
@@ -71,6 +75,7 @@ class RemoteAcp implements RemoteAcpAgent {
   readonly name: string
   readonly description?: string
   readonly secrets: readonly string[]
+  readonly price?: AgentPrice
   capabilities
   readonly #options: RemoteAcpOptions
   /** Its sessions. They outlive the program, if it can load them. */
@@ -84,6 +89,7 @@ class RemoteAcp implements RemoteAcpAgent {
 
   constructor(options: RemoteAcpOptions) {
     this.name = options.name
+    if (options.price) this.price = checkPrice(options.price)
     this.secrets = secretsOf({ program: options })
     if (options.description !== undefined) this.description = options.description
     this.capabilities = agentCapabilities(options.name, { provider: 'acp', supports_thinking: true, tools: { supports_tools: true } })

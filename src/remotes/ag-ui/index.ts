@@ -34,7 +34,7 @@ export type RemoteAgUiOptions = RemoteOptions
  * request. The other side remembers nothing: each turn is a new thread with the whole conversation.
  */
 export function remoteAgUi(options: RemoteAgUiOptions): AgentPort {
-  const { name, description, url, token, headers } = options
+  const { name, description, url, token, headers, price } = options
   const auth = outboundAuth(options)
   const secrets = secretsOf({ values: [token, ...(auth?.secrets ?? [])], headers, urls: [url] })
   const capabilities = { modalities: ['text', 'image', 'audio', 'video', 'file'], supports_thinking: true }
@@ -42,6 +42,7 @@ export function remoteAgUi(options: RemoteAgUiOptions): AgentPort {
     description,
     capabilities,
     secrets,
+    ...(price && { price }),
   })
   return auth ? { ...agent, prepare: (server) => auth.prepare(server) } : agent
 }

@@ -26,7 +26,7 @@ export interface RemoteCompletionsOptions extends Omit<RemoteOptions, 'token'> {
  * request carries the results. A cancel closes the connection.
  */
 export function remoteCompletions(given: RemoteCompletionsOptions): AgentPort {
-  const { url, model, description, capabilities, auth: how, ...options } = given
+  const { url, model, description, capabilities, auth: how, price, ...options } = given
   const auth = outboundAuth({ name: options.name, url, token: options.apiKey, auth: how })
   const provider = openaiCompatible({
     ...options,
@@ -42,6 +42,7 @@ export function remoteCompletions(given: RemoteCompletionsOptions): AgentPort {
     ...(description !== undefined && { description }),
     model: { provider, model },
     capabilities: { modalities: ['text', 'image'], ...capabilities },
+    ...(price && { price }),
     checkOutput: false,
     maxSteps: ROUNDS,
     limits: { budget: Infinity },

@@ -1,3 +1,5 @@
+import { checkPrice } from '../../core/basics/price.ts'
+import type { AgentPrice } from '../../core/ports/payments.ts'
 import { agentCapabilities, learnt } from '../../core/agent-kit/define-agent.ts'
 import { derivedTurn } from '../../core/agent-kit/derived-turn.ts'
 import type { AgentPort, Said, ServerFacts, Turn } from '../../core/ports/agent.ts'
@@ -14,7 +16,7 @@ import { outboundAuth, type OutboundAuth } from '../../upstream/outbound-auth.ts
 import { Payer } from '../../upstream/payer.ts'
 import type { RemoteOptions } from '../../upstream/upstream.ts'
 
-export interface RemoteEventsOptions extends Pick<RemoteOptions, 'name' | 'token' | 'auth' | 'description' | 'wallet'> {
+export interface RemoteEventsOptions extends Pick<RemoteOptions, 'name' | 'token' | 'auth' | 'description' | 'price' | 'wallet'> {
   /**
    * The other server, or one agent of it: `https://host`, `https://host/agents/name`. With `wss:` or `ws:` it is spoken to over
    * WebSocket, at `/ws` unless the URL ends in `/ws` or `/uamp`.
@@ -43,6 +45,7 @@ class RemoteAgent implements RemoteEventsAgent {
   readonly name: string
   readonly description?: string
   readonly secrets: readonly string[]
+  readonly price?: AgentPrice
   /** What the other server said last; until then, what every agent can do. */
   capabilities: Capabilities
   readonly #options: RemoteEventsOptions
@@ -53,6 +56,7 @@ class RemoteAgent implements RemoteEventsAgent {
   constructor(options: RemoteEventsOptions) {
     this.name = options.name
     this.#auth = outboundAuth(options)
+    if (options.price) this.price = checkPrice(options.price)
     this.secrets = secretsOf({ values: [options.token, ...(this.#auth?.secrets ?? [])], urls: [options.url] })
     if (options.description !== undefined) this.description = options.description
     this.capabilities = agentCapabilities(options.name, { modalities: ['text', 'image', 'audio', 'video', 'file'] })

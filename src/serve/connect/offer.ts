@@ -1,3 +1,4 @@
+import { toldCapabilities } from '../../core/basics/shown-price.ts'
 import type { AgentPort } from '../../core/ports/agent.ts'
 import type { UampError } from '../../protocol/errors.ts'
 import { UAMP_VERSION } from '../../protocol/version.ts'
@@ -48,7 +49,8 @@ export class Offer {
 
   /** The event that offers the agent. */
   create(token: string | undefined, { instance, leaving, newId }: { instance: string; leaving: boolean; newId: () => string }): object {
-    const { name, description, capabilities } = this.agent
+    const { name, description } = this.agent
+    const capabilities = toldCapabilities(this.agent)
     this.asked = newId()
     const connect = {
       version: CONNECT_VERSION,

@@ -1,7 +1,8 @@
 import type { Progress, Tool as McpTool, CallToolResult } from '@modelcontextprotocol/client'
 import { nextHops } from '../../core/basics/hops.ts'
 import { mistakesIn, type JsonSchema } from '../../core/tools/json-schema.ts'
-import type { Skill, Tool, ToolOutput } from '../../core/ports/skill.ts'
+import { checkToolPrice, toolPriceOf } from '../../core/basics/price.ts'
+import type { Skill, Tool, ToolOutput, ToolPrice } from '../../core/ports/skill.ts'
 import type { StandardSchema } from '../../core/tools/standard-schema.ts'
 import type { Logger } from '../../core/ports/transport.ts'
 import { McpConnection, type McpServer } from './connection.ts'
@@ -21,6 +22,8 @@ export interface McpOptions {
   readonly only?: readonly string[]
   /** Asks the client before a call: for all tools, or for some, by the server's own names. */
   readonly needsApproval?: boolean | readonly string[]
+  /** What calls cost, by the server's own names of its tools: `{ search: '0.02' }`. */
+  readonly prices?: Readonly<Record<string, string | ToolPrice>>
   /** How long a call may take. Default: 60 s. */
   readonly timeoutMs?: number
   /** How long the server may take to start and to list its tools. Default: 30 s. */
@@ -39,7 +42,8 @@ export interface McpSkill extends Skill {
 
 /** The tools of an MCP server, as a skill. Rejects if the server cannot be reached; connects again if the connection is lost later. */
 export async function mcpSkill(options: McpOptions): Promise<McpSkill> {
-  const { name, server, connectMs = CONNECT_MS, signal, log = () => undefined } = options
+  const { name, server, prices = {}, connectMs = CONNECT_MS, signal, log = () => undefined } = options
+  for (const [tool, price] of Object.entries(prices)) checkToolPrice(tool, toolPriceOf(price, undefined))
   signal?.throwIfAborted()
   const tools: Tool[] = []
   const connection: McpConnection = new McpConnection({
@@ -72,13 +76,19 @@ export async function mcpSkill(options: McpOptions): Promise<McpSkill> {
   }
 }
 
-function toTool(tool: McpTool, { prefix = '', needsApproval = false, timeoutMs = CALL_MS }: McpOptions, connection: McpConnection): Tool {
+function toTool(
+  tool: McpTool,
+  { prefix = '', needsApproval = false, prices = {}, timeoutMs = CALL_MS }: McpOptions,
+  connection: McpConnection,
+): Tool {
   const { name, title, description = title, inputSchema } = tool
+  const price = Object.hasOwn(prices, name) ? prices[name] : undefined
   return {
     name: `${prefix}${name}`.replaceAll(/[^a-zA-Z0-9_-]/g, '_').slice(0, LONGEST),
     ...(description !== undefined && { description }),
     parameters: readSchema(inputSchema),
     timeoutMs,
+    ...(price !== undefined && { price: toolPriceOf(price, undefined) }),
     needsApproval: typeof needsApproval === 'boolean' ? needsApproval : needsApproval.includes(name),
     run: async (args, { turn, signal, progress }) => {
       const onprogress = (news: Progress): void => progress(describe(news))

@@ -1,4 +1,5 @@
 import { withHops } from '../../core/basics/hops.ts'
+import { shownPrice } from '../../core/basics/shown-price.ts'
 import { chooseAgent } from '../../core/edge/asked.ts'
 import type { Action, Principal } from '../../core/ports/access.ts'
 import type { Trace } from '../../core/ports/trace.ts'
@@ -233,7 +234,7 @@ export class AcpConnection {
     if (this.#client) throw new RpcError(RPC.invalidRequest, 'This connection is initialized already')
     const { clientCapabilities } = parseParams(schema.Initialize, params)
     const { name, capabilities } = this.#agent
-    const { modalities } = capabilities
+    const [{ modalities }, price] = [capabilities, shownPrice(this.#agent)]
     this.#client = clientCapabilities ?? {}
     return {
       // Also for a client that asked for another version: it then leaves, or speaks this one (ACP, Version Negotiation).
@@ -243,7 +244,7 @@ export class AcpConnection {
         promptCapabilities: { image: modalities.includes('image'), audio: modalities.includes('audio'), embeddedContext: true },
         mcpCapabilities: { http: true, sse: false },
         sessionCapabilities: { list: {}, delete: {}, resume: {}, close: {}, additionalDirectories: {} },
-        _meta: { uamp: { methods: [...OLDER_METHODS.keys()], events: '_uamp/event', tools: TOOL_METHOD, payment: -32402 } },
+        _meta: { uamp: { methods: [...OLDER_METHODS.keys()], events: '_uamp/event', tools: TOOL_METHOD, payment: -32402, price } },
       },
       agentInfo: { name, title: name, version: this.#options.version },
       authMethods: [schema.AUTH_METHOD],

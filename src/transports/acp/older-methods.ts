@@ -1,4 +1,5 @@
 /** The methods of UAMP transports, ACP, which are older than those of ACP 1: one request, and notifications while it is answered. */
+import { toldCapabilities } from '../../core/basics/shown-price.ts'
 import { ofResponse } from '../../core/edge/report-error.ts'
 import type { AgentPort, Turn } from '../../core/ports/agent.ts'
 import { ResponseFold } from '../../core/reading/response-fold.ts'
@@ -43,7 +44,7 @@ export const OLDER_METHODS: ReadonlyMap<string, OlderMethod> = new Map<string, O
   ['chat/submit', submit],
   ['tools/list', ({ agent }) => ({ tools: toolsOf(agent) })],
   ['tools/call', callTool],
-  ['capabilities', ({ agent }) => ({ ...abilities(agent), agent: agent.capabilities })],
+  ['capabilities', ({ agent }) => ({ ...abilities(agent), agent: toldCapabilities(agent) })],
 ])
 
 /** The calls of these methods that a connection is answering. Each has its own signal, as a connection may have hundreds at once. */

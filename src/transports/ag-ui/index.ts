@@ -1,3 +1,4 @@
+import { toldCapabilities } from '../../core/basics/shown-price.ts'
 import { CORE_LIMITS } from '../../core/basics/limits.ts'
 import { weigh } from '../../core/basics/weight.ts'
 import { HeldPieces, jsonPieces } from '../../core/edge/json-answer.ts'
@@ -206,7 +207,9 @@ function written(frame: Frame): Frame {
 }
 
 /** `AgentCapabilities` of AG-UI 1.0. */
-function capabilitiesOf({ name, description, capabilities }: AgentPort, { httpBinary }: { readonly httpBinary: boolean }): object {
+function capabilitiesOf(agent: AgentPort, { httpBinary }: { readonly httpBinary: boolean }): object {
+  const { name, description } = agent
+  const capabilities = toldCapabilities(agent)
   const { provider, modalities, tools, supports_thinking, file } = capabilities
   const has = (kind: string): boolean => modalities.includes(kind)
   return {

@@ -1,7 +1,7 @@
 import { stopReason } from '../../core/reading/response-fold.ts'
 import type { EventOf } from '../../protocol/events.ts'
 import { fieldsOf } from '../../protocol/json.ts'
-import { wholeInput, type Usage } from '../../protocol/usage.ts'
+import { addUsage, wholeInput, type Usage } from '../../protocol/usage.ts'
 
 /** Why an answer ended. `pending`: the client has to run calls. */
 export function finishReason(
@@ -30,7 +30,7 @@ export function toUsage(usages: readonly (Usage | undefined)[]): object {
     usages.reduce((total, usage) => total + ((usage && pick(usage)) ?? 0), 0)
   const prompt = sum(wholeInput)
   const completion = sum((usage) => usage.output_tokens)
-  const cost = usages.find((usage) => usage?.cost)?.cost
+  const cost = usages.reduce<Usage | undefined>((all, usage) => (usage?.cost ? addUsage(all, { cost: usage.cost }) : all), undefined)?.cost
   return {
     prompt_tokens: prompt,
     completion_tokens: completion,

@@ -1,4 +1,5 @@
 import { mayDo } from '../../core/basics/principal.ts'
+import { modelPricing, toldCapabilities } from '../../core/basics/shown-price.ts'
 import type { Call, Host, KnownCall } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 
@@ -29,7 +30,9 @@ export class Models {
   }
 
   #model(id: string): object {
-    return { id, object: 'model', created: this.#created, owned_by: this.#host.agents.get(id)?.capabilities.provider ?? 'uamp' }
+    const agent = this.#host.agents.get(id)
+    const pricing = agent && modelPricing(agent)
+    return { id, object: 'model', created: this.#created, owned_by: agent?.capabilities.provider ?? 'uamp', ...(pricing && { pricing }) }
   }
 }
 
@@ -37,5 +40,5 @@ export class Models {
 export function capabilities({ agents }: Host, { agent: name }: Call): Response {
   const agent = name === undefined ? undefined : agents.get(name)
   if (!agent) throw new UampError('agent_offline', 'Say which agent: /agents/{name}/capabilities')
-  return Response.json(agent.capabilities)
+  return Response.json(toldCapabilities(agent))
 }

@@ -189,10 +189,11 @@ export class Line {
       return this.session.send(this.#event({ type: 'payment.submit', payment: { scheme: 'token', token: tokenIn(message) ?? '' } }))
     }
     if (this.#unpaid) await this.#giveUp()
+    if (ext?.events != null) this.#narrator.tellsEvents = ext.events
     const tools = ext?.tools ? [...clientTools, ...ext.tools] : undefined
     const given = { metadata, consent_grants, session_consent_grants }
     const extensions = Object.values(given).some((value) => value != null) ? { omnia: given } : undefined
-    await this.#ask(inputs, { tools, extensions })
+    await this.#ask(paidWith(tokenIn(message), inputs), { tools, extensions })
     this.isFresh = false
   }
 
@@ -378,6 +379,14 @@ export class Line {
   #event<E extends Unsent>(event: E): Extract<ClientEvent, { type: E['type'] }> {
     return { ...event, event_id: OURS + this.#link.host.newId() } as never
   }
+}
+
+/** A payment in advance goes with the first of the inputs. One without a text gets an empty one for it. */
+function paidWith(payment_token: string | undefined, inputs: Inputs): Inputs {
+  if (payment_token === undefined) return inputs
+  const at = inputs.findIndex(({ type }) => type === 'input.text')
+  if (at < 0) return [{ type: 'input.text', text: '', payment_token }, ...inputs]
+  return inputs.map((input, index) => (index === at ? { ...input, payment_token } : input)) as Inputs
 }
 
 function tokenIn({ metadata }: Message): string | undefined {

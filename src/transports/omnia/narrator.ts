@@ -97,19 +97,13 @@ export class Narrator implements Visitor {
     ],
     'session.end': ['`error`', (narrator) => narrator.#error(expired())],
     ...alike(
-      [
-        'thinking',
-        'progress',
-        'tool.call_done',
-        'session.error',
-        'x.plan',
-        ...ABOUT_SESSIONS,
-        ...ABOUT_OTHERS,
-        ...ABOUT_PAYMENTS,
-        ...BESIDE_ANSWERS,
-      ],
+      ['thinking', 'progress', 'tool.call_done', 'session.error', 'x.plan', ...ABOUT_SESSIONS, ...ABOUT_OTHERS, ...BESIDE_ANSWERS],
       ['not told: no message for it'],
     ),
+    ...alike(ABOUT_PAYMENTS, [
+      'an `ext` message, for clients that ask for those',
+      (narrator: Narrator, event: ServerEvent) => narrator.#extra(event),
+    ] as const),
   }
 
   readonly #options: NarratorOptions
@@ -125,6 +119,8 @@ export class Narrator implements Visitor {
   readonly #calls = new Map<string, ToolCall | null>()
   /** What is kept from the client of the running response: `says`, its words; `all`, its end too. */
   quiet: 'says' | 'all' | undefined
+  /** The client wants events that Omnia has no message for. */
+  tellsEvents = false
   /** The client may still be playing sound. */
   audible = false
   /** The client has this already: it is read only because later events depend on it. */
@@ -180,6 +176,11 @@ export class Narrator implements Visitor {
   #approval({ approval_id: id, message, tool_call: call }: EventOf<'x.approval.request'>): void {
     const asked = shownCall({ id, name: call?.name ?? 'approval', arguments: call?.arguments ?? '' })
     this.tell('tool_call', { tool_call: { ...asked, consent_message: message } })
+  }
+
+  /** An event that Omnia has no message for. Its own clients stop at messages that they do not know, so it is told on request. */
+  #extra({ session_id: _, seq: __, event_id: ___, timestamp: ____, ...event }: ServerEvent): void {
+    if (this.tellsEvents) this.tell('ext', { ext: { event } })
   }
 
   #error(error: EventOf<'response.error'>['error']): void {

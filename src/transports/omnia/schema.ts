@@ -75,8 +75,8 @@ const Message = z.object({
   metadata: z.nullish(Slot),
   consent_grants: grants,
   session_consent_grants: grants,
-  /** Ours: the tools that this client has. */
-  ext: z.nullish(z.object({ tools: z.nullish(Tools) })),
+  /** Ours: the tools that this client has, and whether it wants the events that Omnia has no message for. */
+  ext: z.nullish(z.object({ tools: z.nullish(Tools), events: z.nullish(z.boolean()) })),
 })
 export type Message = z.infer<typeof Message>
 

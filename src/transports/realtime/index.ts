@@ -5,6 +5,7 @@ import type { Host, KnownCall, Socket, SocketRoute, Transport } from '../../core
 import type { UampError } from '../../protocol/errors.ts'
 import { fieldsOf, recordsIn, type Slot } from '../../protocol/json.ts'
 import { openAiEventError, openAiRefusal } from '../../wire/openai/errors.ts'
+import { paymentFrom } from '../../wire/payment.ts'
 import { beta } from './beta.ts'
 import { named, RealtimeConnection, type ConnectionOptions } from './connection.ts'
 import { ga } from './ga.ts'
@@ -41,6 +42,7 @@ async function handle(host: Host, socket: Socket, { call, spoken }: { readonly c
   let agent: string
   let session: Session
   try {
+    const payment = paymentFrom(call.request.headers)
     agent = chooseAgent(host, call, model)
     session = await host.gateway.open({
       transport: 'realtime',
@@ -52,6 +54,7 @@ async function handle(host: Host, socket: Socket, { call, spoken }: { readonly c
       persist: false,
       // A client cannot come back, so nobody would hear the rest of an answer.
       onDetach: 'cancel',
+      ...(payment && { payment }),
     })
   } catch (thrown) {
     return refuse(socket, reportError(host, thrown, { transport: 'realtime', message: 'A connection failed', ...call.trace.fields }))

@@ -1,6 +1,6 @@
 import { nextTurn } from '../../core/basics/time.ts'
 import { stopReason, type EndEvent } from '../../core/reading/response-fold.ts'
-import { ABOUT_OTHERS, ABOUT_PAYMENTS, ABOUT_SESSIONS, alike, BESIDE_ANSWERS, tellBy, type Mapping } from '../../core/reading/mapping.ts'
+import { ABOUT_OTHERS, ABOUT_SESSIONS, alike, BESIDE_ANSWERS, tellBy, type Mapping } from '../../core/reading/mapping.ts'
 import type { Batch, Reader, Session, Visitor } from '../../core/ports/session.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, EventOf, ServerEvent, Unsent } from '../../protocol/events.ts'
@@ -63,10 +63,12 @@ export class Turns implements Visitor {
     'response.cancelled': ['`response.done`, status `cancelled`', (turns, event) => turns.#ended(endingOf(event))],
     'response.error': ['`response.done`, status `failed`', (turns, event) => turns.#ended(endingOf(event))],
     thinking: ['the UAMP event', (turns, event) => turns.#speaker?.think(event)],
-    ...alike(['progress', 'payment.required', ...ABOUT_PAYMENTS], [
+    ...alike(['progress', 'payment.required', 'payment.accepted', 'payment.error'], [
       'the UAMP event',
       (turns: Turns, event: ServerEvent) => turns.#speaker?.pass(event),
     ] as const),
+    // Follows the end of the response, which nobody speaks for any more.
+    'payment.balance': ['the UAMP event', (turns, event) => turns.#balance(event)],
     'x.approval.request': ['never asked: the agent is told that nobody is there to allow it'],
     'session.end': ['the connection closes'],
     ...alike(['audio.done', 'tool.call_done'], ['not told: the items say so']),
@@ -89,6 +91,8 @@ export class Turns implements Visitor {
   #release: (() => void) | undefined
   #settled: (() => void) | undefined
   #over = false
+  /** The response that ended last. */
+  #last: string | undefined
 
   constructor(options: TurnsOptions) {
     this.#options = options
@@ -192,6 +196,10 @@ export class Turns implements Visitor {
     return this.#state === 'running' ? this.#active : undefined
   }
 
+  #balance({ session_id: _, seq: __, event_id: ___, timestamp: ____, ...event }: EventOf<'payment.balance'>): void {
+    this.#options.out.tell(this.#last === undefined ? event : { ...event, response_id: this.#last })
+  }
+
   #delta(event: EventOf<'response.delta'>): void {
     const { delta } = event
     // The question may come before the delta that shows the call. That delta must not open the call again.
@@ -276,6 +284,7 @@ export class Turns implements Visitor {
     this.#asked.clear()
     if (response) {
       this.#active = undefined
+      this.#last = response.id
       response.close(ending)
     }
     this.#settled = undefined

@@ -7,6 +7,9 @@ export const EVENTS_EXTENSION = 'https://uamp.dev/a2a/events/v1'
  */
 export const TOOLS_EXTENSION = 'https://uamp.dev/a2a/tools/v1'
 
+/** The extension that tells what an agent costs, in its `params`. It asks nothing of a client, and no address is behind it. */
+export const PRICE_EXTENSION = 'urn:uamp:a2a:price:v1'
+
 /** The names of the metadata of a2a-x402, version 0.2. */
 export const X402 = {
   status: 'x402.payment.status',

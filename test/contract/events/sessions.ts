@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { demo } from '../../../src/agents/demo/index.ts'
 import { defineAgent } from '../../../src/core/agent-kit/define-agent.ts'
 import { text } from '../../../src/core/agent-kit/drafts.ts'
+import { coin } from '../../support/money.ts'
 import { mirror } from '../../support/agents.ts'
 import { startServer } from '../../support/server.ts'
 import { isEnd, mirrored, say, textOf } from '../../support/talk.ts'
@@ -213,13 +214,14 @@ export function sessionsContract(binding: string, connect: Connect): void {
         const { config, client } = turn
         yield text(JSON.stringify({ result, approved, payment, instructions: config.instructions, client: client?.id }))
       })
-      const { url } = await startServer(payer)
-      const wire = await connect(url)
+      const server = await startServer(payer)
+      const paying = await coin(server, '5')
+      const wire = await connect(server.url)
       const id = await wire.open()
       const tools = [{ type: 'function', function: { name: 'look' } }]
       const capabilities = { id: 'renamed', provider: 'test', modalities: ['text'], extensions: { uamp: { ack: true, events: true } } }
       for (const event of [
-        { type: 'session.update', session: { instructions: 'New.', tools }, payment_token: 'tok_update' },
+        { type: 'session.update', session: { instructions: 'New.', tools }, payment_token: paying },
         { type: 'client.capabilities', capabilities },
         { type: 'capabilities.query' },
         { type: 'input.text', text: 'go' },
@@ -235,7 +237,7 @@ export function sessionsContract(binding: string, connect: Connect): void {
       expect(JSON.parse(textOf(wire.heard))).toEqual({
         result: '"seen"',
         approved: true,
-        payment: { scheme: 'token', token: 'tok_update' },
+        payment: { scheme: 'token', token: paying },
         instructions: 'New.',
         client: 'renamed',
       })
@@ -253,13 +255,14 @@ export function sessionsContract(binding: string, connect: Connect): void {
         const { payment } = await turn.ask('payment.required', { requirements: { amount: '1', currency: 'USD' } })
         yield text(payment.token ?? '')
       })
-      const { url } = await startServer(payer)
-      const wire = await connect(url)
-      await wire.open({ payment_token: 'tok_session' })
-      expect(textOf(await say(wire, 'one'))).toBe('tok_session')
-      await wire.send({ type: 'input.text', text: 'two', payment_token: 'tok_input' })
-      expect(textOf(await say(wire, 'two'))).toBe('tok_input')
-      expect(textOf(await say(wire, 'three'))).toBe('tok_session')
+      const server = await startServer(payer)
+      const [ofSession, ofInput] = [await coin(server, '5'), await coin(server, '5')]
+      const wire = await connect(server.url)
+      await wire.open({ payment_token: ofSession })
+      expect(textOf(await say(wire, 'one'))).toBe(ofSession)
+      await wire.send({ type: 'input.text', text: 'two', payment_token: ofInput })
+      expect(textOf(await say(wire, 'two'))).toBe(ofInput)
+      expect(textOf(await say(wire, 'three'))).toBe(ofSession)
     })
 
     verifies(

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { serve, type RunningServer } from '../../../src/serve/index.ts'
+import { coin } from '../../support/money.ts'
 import { runCells } from './run-cell.ts'
 import { LOST, Marks, SHAPES, shapesAgent, type ShapeName } from './shapes.ts'
 import { expectedOf } from './table.ts'
@@ -24,7 +25,13 @@ export function contract(transports: readonly Transport[]): void {
       // A process that is killed is that of lost.test.ts.
       if (modes.length === 0 || shape === LOST) continue
       test(`${transport.name}: ${shape}`, { timeout: HANG_MS }, async () => {
-        const seen = await runCells(transport, shape, { url: server.url, marks, after: (task) => onTestFinished(task), modes })
+        const seen = await runCells(transport, shape, {
+          url: server.url,
+          marks,
+          coin: () => coin(server, '5'),
+          after: (task) => onTestFinished(task),
+          modes,
+        })
         expect(seen).toEqual(expected)
       })
     }

@@ -29,7 +29,7 @@ test('a beginning that is lost by kill -9 has an end for everybody who comes bac
     asked.map(async ({ transport }, index) => {
       const seeing = new Seeing()
       const about = { shape: shapeOf(LOST), prompt: promptFor(LOST, index, false), streamed: true, leaves: false }
-      const waits = { cancelDue: never, stopped: never, letGo: () => undefined }
+      const waits = { cancelDue: never, stopped: never, letGo: () => undefined, coin: 'none' }
       const talk = transport.talk({ url: child.url, ...about, ...waits, seeing, after })
       talk.over.catch(() => undefined)
       await seeing.when(() => seeing.text === 'Lost.')

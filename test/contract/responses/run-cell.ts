@@ -6,6 +6,8 @@ import type { Mode, Stage, Talk, Transport } from './transport.ts'
 export interface Place {
   readonly url: string
   readonly marks: Marks
+  /** Money for one answer. */
+  coin(): Promise<string>
   after(task: () => void): void
 }
 
@@ -18,7 +20,7 @@ export async function runCells(transport: Transport, shape: ShapeName, { modes, 
   for (const mode of modes) {
     const seeing = new Seeing()
     if (mode === 'streamed' || mode === 'whole') {
-      const begun = transport.talk(stageFor({ shape, streamed: mode === 'streamed', leaves: false }, seeing, place))
+      const begun = transport.talk(await stageFor({ shape, streamed: mode === 'streamed', leaves: false }, seeing, place))
       await begun.over
       if (mode === 'streamed') talk = begun
     } else {
@@ -34,7 +36,7 @@ export async function runCells(transport: Transport, shape: ShapeName, { modes, 
 /** An answer that is to be read later. */
 async function unheard(transport: Transport, shape: ShapeName, place: Place): Promise<Talk> {
   const leaves = transport.tellsOnce === true
-  const talk = transport.talk(stageFor({ shape, streamed: true, leaves }, new Seeing(), place))
+  const talk = transport.talk(await stageFor({ shape, streamed: true, leaves }, new Seeing(), place))
   await talk.over
   return talk
 }
@@ -45,7 +47,7 @@ interface Asked {
   readonly leaves: boolean
 }
 
-function stageFor({ shape: name, streamed, leaves }: Asked, seeing: Seeing, { url, marks, after }: Place): Stage {
+async function stageFor({ shape: name, streamed, leaves }: Asked, seeing: Seeing, { url, marks, coin, after }: Place): Promise<Stage> {
   const number = ++prompts
   const shape = shapeOf(name)
   const { text } = truthOf(name)
@@ -61,6 +63,7 @@ function stageFor({ shape: name, streamed, leaves }: Asked, seeing: Seeing, { ur
     prompt: promptFor(name, number, leaves),
     streamed,
     seeing,
+    coin: shape.asks === 'payment.required' ? await coin() : '',
     cancelDue: cancelDue(),
     stopped: marks.passed(`${number} stopped`),
     leaves,

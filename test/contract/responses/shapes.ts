@@ -66,7 +66,7 @@ async function callClient(turn: Turn): Promise<string> {
 
 async function pay(turn: Turn): Promise<string> {
   const { payment } = await turn.ask('payment.required', { requirements: { amount: '5', currency: 'USD', schemes: [{ scheme: 'token' }] } })
-  return payment.token ?? payment.scheme
+  return payment.scheme
 }
 
 export const SHAPES = {
@@ -111,18 +111,18 @@ export const SHAPES = {
   },
   'a question for payment': {
     async *run(turn) {
-      yield text(`Paid with ${await pay(turn)}.`)
+      yield text(`Paid with a ${await pay(turn)}.`)
     },
     asks: 'payment.required',
-    truth: { text: 'Paid with coin.', questions: ['payment.required'] },
+    truth: { text: 'Paid with a token.', questions: ['payment.required'] },
   },
   'text, then a question for payment': {
     async *run(turn) {
       yield text('One thing. ')
-      yield text(`Paid with ${await pay(turn)}.`)
+      yield text(`Paid with a ${await pay(turn)}.`)
     },
     asks: 'payment.required',
-    truth: { text: 'One thing. Paid with coin.', questions: ['payment.required'] },
+    truth: { text: 'One thing. Paid with a token.', questions: ['payment.required'] },
   },
   'an error before the first word': { run: says(FAILURE), truth: { end: 'error provider_error' } },
   'an error in the middle': { run: says(text('Half of'), FAILURE), truth: { text: 'Half of', end: 'error provider_error' } },

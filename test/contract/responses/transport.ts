@@ -18,6 +18,8 @@ export interface Stage {
   readonly prompt: string
   readonly streamed: boolean
   readonly seeing: Seeing
+  /** What the client pays with. */
+  readonly coin: string
   /** Resolves when the client is to cancel; never, where it is not. */
   readonly cancelDue: Promise<void>
   /** Resolves when the agent was stopped, or has ended. */
@@ -78,9 +80,6 @@ export const answers = ({ shape }: Stage): boolean => shape.asks !== undefined
 /** The tool that most clients declare. */
 export const TOOL = { name: 'double', description: 'Twice a number', parameters: { type: 'object', properties: {} } }
 export const FUNCTION = { type: 'function', function: TOOL } as const
-
-/** What the client pays with. */
-export const COIN = 'coin'
 
 export const ERRORS: readonly ShapeName[] = ['an error before the first word', 'an error in the middle', 'an error at the end']
 export const CANCELS: readonly ShapeName[] = ['cancelled before the first word', 'cancelled in the middle']

@@ -1,12 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { demo } from '../../../src/agents/demo/index.ts'
 import { serve, type RunningServer } from '../../../src/serve/index.ts'
+import { TRUSTING } from '../../support/money.ts'
 import { clerk, seller } from './agents.ts'
 import { artifactText, collect, firstTask, say, statesOf, taskOf, textOf, type Update } from './client.ts'
 import { generations } from './generations.ts'
 
 let server: RunningServer
-beforeAll(async () => void (server = await serve([demo(), clerk, seller], { port: 0, data: 'memory', log: () => undefined })))
+beforeAll(
+  async () => void (server = await serve([demo(), clerk, seller], { port: 0, data: 'memory', log: () => undefined, payments: TRUSTING })),
+)
 afterAll(() => server.close({ graceMs: 0 }))
 
 describe.each(generations)('@a2a-js/sdk $name', ({ connect }) => {

@@ -5,6 +5,7 @@ import { defineAgent } from '../../../src/core/agent-kit/define-agent.ts'
 import { text } from '../../../src/core/agent-kit/drafts.ts'
 import type { AgentPort } from '../../../src/core/ports/agent.ts'
 import { UampError, type ErrorCode } from '../../../src/protocol/errors.ts'
+import { coin } from '../../support/money.ts'
 import { startServer } from '../../support/server.ts'
 import { clientOf, collect, user, versions, type APIError, type OpenAI, type Version } from './clients.ts'
 
@@ -23,7 +24,7 @@ function shop(): { agent: AgentPort; begun: () => number } {
       requirements: { amount: '0.01', currency: 'USD', schemes: [{ scheme: 'token', network: 'test' }] },
     })
     begun++
-    yield text(`Paid with ${payment.token}`)
+    yield text(`Paid with a ${payment.scheme}`)
   })
   return { agent, begun: () => begun }
 }
@@ -173,14 +174,15 @@ describe.each(versions)('openai $version', (version) => {
 
     test('402 says how to pay, is not tried again, and is paid by header', async () => {
       const { agent, begun } = shop()
-      const { url } = await startServer([demo(), agent])
+      const server = await startServer([demo(), agent])
+      const { url } = server
       const { error, attempts } = await refused(version, url, { ask: ask('Buy', 'shop'), stream })
       expect(error).toBeInstanceOf(OpenAI.APIError)
       expect(error).toMatchObject({ status: 402, code: 'payment_required', type: 'payment_required', param: null })
       expect(error.error).toMatchObject({ accepts: [{ scheme: 'token', network: 'test', amount: '0.01', currency: 'USD' }] })
       expect([attempts, begun()]).toEqual([1, 0])
-      const { openai } = clientOf(version, url, { defaultHeaders: { 'X-PAYMENT': 'tok_1' } })
-      expect(JSON.stringify(await ask('Buy', 'shop')(openai, stream))).toContain('tok_1')
+      const { openai } = clientOf(version, url, { defaultHeaders: { 'X-PAYMENT': await coin(server, '0.01') } })
+      expect(JSON.stringify(await ask('Buy', 'shop')(openai, stream))).toContain('Paid with a token')
       expect(begun()).toBe(1)
     })
   })

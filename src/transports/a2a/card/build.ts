@@ -1,7 +1,8 @@
 import * as z from 'zod/mini'
+import { shownPrice, toldCapabilities } from '../../../core/basics/shown-price.ts'
 import type { Ability, AgentPort } from '../../../core/ports/agent.ts'
 import { list, Slot } from '../../../protocol/json.ts'
-import { EVENTS_EXTENSION, TOOLS_EXTENSION } from '../../../wire/a2a/extensions.ts'
+import { EVENTS_EXTENSION, PRICE_EXTENSION, TOOLS_EXTENSION } from '../../../wire/a2a/extensions.ts'
 import type { Struct } from '../model.ts'
 import type { CardOptions } from './index.ts'
 import { modesOf } from './modes.ts'
@@ -79,7 +80,11 @@ export function extensionsOf(agent: AgentPort): readonly AgentExtension[] {
     ...(required === true && { required }),
     ...(params && { params: params as Struct }),
   }))
-  return [...new Map([...EXTENSIONS, ...own].map((extension) => [extension.uri, extension])).values()]
+  const price = shownPrice(agent)
+  const costs: AgentExtension[] = price
+    ? [{ uri: PRICE_EXTENSION, description: 'What the agent costs', params: price as unknown as Struct }]
+    : []
+  return [...new Map([...EXTENSIONS, ...costs, ...own].map((extension) => [extension.uri, extension])).values()]
 }
 
 function toldBy({ capabilities }: AgentPort): z.infer<typeof Told> {
@@ -141,13 +146,13 @@ export function hybrid(card: AgentCard): object {
 }
 
 /** The card at `agent.json`, where clients up to 0.2.6 look, with what UAMP transports and UAMP events §9.2 want there. */
-export function seedCard(card: AgentCard, { capabilities }: AgentPort): object {
+export function seedCard(card: AgentCard, agent: AgentPort): object {
   const schemes = Object.keys(card.securitySchemes ?? {})
   return {
     ...hybrid(card),
     protocolVersion: '0.2.1',
     ...(schemes.length > 0 && { authentication: { schemes } }),
-    modelCapabilities: capabilities,
+    modelCapabilities: toldCapabilities(agent),
   }
 }
 

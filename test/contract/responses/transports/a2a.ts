@@ -2,18 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { json, sse, Told, type Wire } from '../../../support/raw.ts'
 import type { Question, Seeing } from '../seen.ts'
 import { RESULT } from '../shapes.ts'
-import {
-  answers,
-  cancelling,
-  COIN,
-  firstHalf,
-  SPEECH,
-  SPEECH_FIRST,
-  wordsLast,
-  type Limit,
-  type Stage,
-  type Transport,
-} from '../transport.ts'
+import { answers, cancelling, firstHalf, SPEECH, SPEECH_FIRST, wordsLast, type Limit, type Stage, type Transport } from '../transport.ts'
 
 /** What the generations call differently. */
 interface Generation {
@@ -100,7 +89,7 @@ async function converse(
   let message = generation.message([{ text: prompt }], {})
   for (;;) {
     const status = await send(stage, client, { generation, told, ids, message })
-    const asked = stateOf(status) === 'input-required' ? takeQuestion(seeing, status.message) : undefined
+    const asked = stateOf(status) === 'input-required' ? takeQuestion(seeing, status.message, stage.coin) : undefined
     if (!asked || !answers(stage)) break
     message = generation.message(asked.parts, { taskId: ids[0], metadata: asked.metadata })
   }
@@ -180,14 +169,14 @@ function takeEvent(seeing: Seeing, data: Wire): void {
 }
 
 /** Notes what is asked, and gives the answer. */
-function takeQuestion(seeing: Seeing, { parts, metadata }: Wire): { parts: readonly object[]; metadata?: object } | undefined {
+function takeQuestion(seeing: Seeing, { parts, metadata }: Wire, coin = ''): { parts: readonly object[]; metadata?: object } | undefined {
   const { type, call_id, approval_id }: Wire = parts.find(({ data }: Wire) => data?.type !== undefined)?.data ?? {}
   if (type === undefined) return undefined
   seeing.ask(call_id ?? approval_id ?? 'payment', type as Question)
   if (type === 'tool.call') return { parts: [{ data: { type: 'tool.result', call_id, result: RESULT } }] }
   if (type === 'x.approval.request') return { parts: [{ data: { type: 'x.approval.response', approval_id, approved: true } }] }
   if (metadata?.['x402.payment.status'] !== 'payment-required') return undefined
-  return { parts: [{ text: 'Here' }], metadata: { 'x402.payment.status': 'payment-submitted', 'x402.payment.payload': COIN } }
+  return { parts: [{ text: 'Here' }], metadata: { 'x402.payment.status': 'payment-submitted', 'x402.payment.payload': coin } }
 }
 
 const over = (generation: Generation): Transport => ({

@@ -1,7 +1,7 @@
 import { Client, overHttp, overSocket, type Connect, type Heard } from '../../../acp/wire.ts'
 import type { Seeing } from '../seen.ts'
 import { RESULT } from '../shapes.ts'
-import { AGAIN, answers, cancelling, COIN, ERRORS, PAYMENTS, SPEECH, WHOLE, type Reading, type Transport } from '../transport.ts'
+import { AGAIN, answers, cancelling, ERRORS, PAYMENTS, SPEECH, WHOLE, type Reading, type Transport } from '../transport.ts'
 
 /** The tool of an editor: its files. */
 const FILES = 'read_text_file'
@@ -38,7 +38,7 @@ const over = (name: string, connect: (url: string) => Connect): Transport => ({
       for (let payment = {}; ;) {
         const { result, error } = await client.say(session, stage.prompt, payment)
         if (error?.code === -32402 && seeing.ask('payment', 'payment.required') && answers(stage)) {
-          payment = { payment_token: COIN }
+          payment = { payment_token: stage.coin }
           continue
         }
         seeing.use(result?._meta?.uamp?.usage?.output_tokens)

@@ -3,7 +3,7 @@ import { messagesOf, type Heard } from '../../../ag-ui/wire.ts'
 import { sse, Told, type Wire } from '../../../support/raw.ts'
 import type { Seeing } from '../seen.ts'
 import { RESULT } from '../shapes.ts'
-import { AGAIN, answers, CANCELS, cancelling, COIN, firstHalf, TOOL, WHOLE, type Stage, type Transport } from '../transport.ts'
+import { AGAIN, answers, CANCELS, cancelling, firstHalf, TOOL, WHOLE, type Stage, type Transport } from '../transport.ts'
 
 export const agUi: Transport = {
   name: 'AG-UI',
@@ -59,11 +59,11 @@ async function live(stage: Stage, runs: Runs): Promise<void> {
       seeing.goOn()
       messages.push(...messagesOf(told.map(({ event }) => event)))
       for (const id of pending as string[]) messages.push({ id: randomUUID(), role: 'tool', toolCallId: id, content: RESULT })
-      resume = interrupts.length > 0 ? interrupts.map(resolved) : undefined
+      resume = interrupts.length > 0 ? interrupts.map((each: Wire) => resolved(each, stage.coin)) : undefined
     } catch (thrown) {
       if (!(thrown instanceof Told)) throw thrown
       if (thrown.code === 'payment_required' && seeing.ask('payment', 'payment.required')) {
-        headers = { 'x-payment': COIN }
+        headers = { 'x-payment': stage.coin }
         runs.delete(runId)
         continue
       }
@@ -74,8 +74,8 @@ async function live(stage: Stage, runs: Runs): Promise<void> {
   }
 }
 
-const resolved = ({ id, reason }: Wire): object => {
-  const payload = reason === 'uamp:payment_required' ? { payment_token: COIN } : { approved: true }
+const resolved = ({ id, reason }: Wire, coin: string): object => {
+  const payload = reason === 'uamp:payment_required' ? { payment_token: coin } : { approved: true }
   return { interruptId: id, status: 'resolved', payload }
 }
 

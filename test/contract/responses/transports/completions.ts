@@ -5,7 +5,6 @@ import {
   answers,
   CANCELS,
   cancelling,
-  COIN,
   denied,
   ERRORS,
   FUNCTION,
@@ -61,7 +60,7 @@ async function live(stage: Stage): Promise<void> {
     } catch (thrown) {
       if (!(thrown instanceof Told)) throw thrown
       if (thrown.code === 'payment_required' && seeing.ask('payment', 'payment.required') && answers(stage)) {
-        headers = { 'x-payment': COIN }
+        headers = { 'x-payment': stage.coin }
         continue
       }
       if (!leave.signal.aborted) return seeing.end(`error ${thrown.code}`)

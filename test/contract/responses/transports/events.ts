@@ -3,7 +3,7 @@ import { isEnd } from '../../../support/talk.ts'
 import { overSse, overWebSocket, type Connect, type Heard, type Wire } from '../../../support/wire.ts'
 import type { Seeing } from '../seen.ts'
 import { RESULT } from '../shapes.ts'
-import { answers, cancelling, COIN, firstHalf, FUNCTION, WHOLE, type Reading, type Transport } from '../transport.ts'
+import { answers, cancelling, firstHalf, FUNCTION, WHOLE, type Reading, type Transport } from '../transport.ts'
 
 /** A content item, or a piece of one. */
 export function takeItem(seeing: Seeing, item: ContentItem): void {
@@ -17,7 +17,7 @@ export function takeItem(seeing: Seeing, item: ContentItem): void {
 const textIn = (output: readonly ContentItem[]): string => output.map((item) => (item.type === 'text' ? item.text : '')).join('')
 
 /** Takes one event. Gives the answer, where it is a question. */
-function take(seeing: Seeing, event: Heard): object | undefined {
+function take(seeing: Seeing, event: Heard, coin = ''): object | undefined {
   switch (event.type) {
     case 'response.delta':
       takeItem(seeing, event['delta'])
@@ -42,7 +42,7 @@ function take(seeing: Seeing, event: Heard): object | undefined {
       return { type: 'x.approval.response', approval_id: event['approval_id'], approved: true }
     case 'payment.required':
       seeing.ask('payment', event.type)
-      return { type: 'payment.submit', payment: { scheme: 'token', token: COIN } }
+      return { type: 'payment.submit', payment: { scheme: 'token', token: coin } }
     case 'response.done': {
       const { output, usage } = event['response']
       seeing.use(usage?.output_tokens)
@@ -62,11 +62,16 @@ function take(seeing: Seeing, event: Heard): object | undefined {
   }
 }
 
+interface Answering {
+  readonly coin?: string
+  readonly answer?: (given: object) => Promise<unknown>
+}
+
 /** Reads to the end of the response, and answers what is asked if it is to. */
-async function read(wire: Wire, seeing: Seeing, answer?: (given: object) => Promise<unknown>): Promise<void> {
+async function read(wire: Wire, seeing: Seeing, { coin, answer }: Answering = {}): Promise<void> {
   for (;;) {
     const event = await wire.next((each) => each['response_id'] !== undefined)
-    const given = take(seeing, event)
+    const given = take(seeing, event, coin)
     if (given && answer) await answer(given)
     if (isEnd(event)) return
   }
@@ -88,7 +93,7 @@ const over = (name: string, connect: Connect): Transport => ({
       await wire.send({ type: 'input.text', text: stage.prompt })
       await wire.send({ type: 'response.create' })
       const cancelled = cancelling(stage, () => wire.send({ type: 'response.cancel' }))
-      await read(wire, stage.seeing, answers(stage) ? (given) => wire.send(given) : undefined)
+      await read(wire, stage.seeing, answers(stage) ? { coin: stage.coin, answer: (given) => wire.send(given) } : {})
       await cancelled
     }
 

@@ -7,7 +7,6 @@ import {
   answers,
   CANCELS,
   cancelling,
-  COIN,
   ERRORS,
   FUNCTION,
   SPEECH,
@@ -84,7 +83,7 @@ async function read(client: OmniaClient, stage: Stage, seeing: Seeing): Promise<
     for (; at < client.heard.length && !seeing.over; at++) {
       const message = client.heard[at] as Heard
       if (!take(seeing, message) || !answers(stage)) continue
-      if (message.type === 'error') say(client, stage.prompt, { metadata: { payment_token: COIN } })
+      if (message.type === 'error') say(client, stage.prompt, { metadata: { payment_token: stage.coin } })
       else {
         const tool_result = { call_id: message['tool_call'].id as string, result: RESULT }
         client.send({ type: 'tool_result', session_id: client.sessionId, tool_result })

@@ -1,7 +1,7 @@
 import { connect, says, type Heard } from '../../../openai/realtime-wire.ts'
 import type { Seeing } from '../seen.ts'
 import { RESULT } from '../shapes.ts'
-import { AGAIN, answers, cancelling, COIN, denied, TOOL, type Stage, type Transport } from '../transport.ts'
+import { AGAIN, answers, cancelling, denied, TOOL, type Stage, type Transport } from '../transport.ts'
 import { takeItem } from './events.ts'
 
 export const realtime: Transport = {
@@ -33,7 +33,7 @@ async function live(stage: Stage): Promise<void> {
     const event = await wire.next(() => true)
     take(seeing, event)
     if (event.type === 'payment.required' && answers(stage)) {
-      wire.send({ type: 'payment.submit', payment: { scheme: 'token', token: COIN } })
+      wire.send({ type: 'payment.submit', payment: { scheme: 'token', token: stage.coin } })
     }
     if (event.type !== 'response.done') continue
     const calls = callsIn(event)

@@ -5,7 +5,6 @@ import {
   AGAIN,
   answers,
   cancelling,
-  COIN,
   ERRORS,
   firstHalf,
   SPEECH,
@@ -102,7 +101,7 @@ async function converse(stage: Stage, request: Request, told: Responses): Promis
       if (thrown.code !== 'payment_required' || !seeing.ask('payment', 'payment.required') || !answers(stage)) {
         return seeing.end(`error ${thrown.code}`)
       }
-      sending = { headers: { 'x-payment': COIN } }
+      sending = { headers: { 'x-payment': stage.coin } }
       continue
     }
     if (!last) return seeing.end('no end')
@@ -110,7 +109,7 @@ async function converse(stage: Stage, request: Request, told: Responses): Promis
     const given = takeOutput(seeing, response, stage.streamed ? 'streamed' : 'nothing')
     if (isUnpaid(response) && answers(stage) && !sending.headers) {
       seeing.goOn()
-      sending = { headers: { 'x-payment': COIN } }
+      sending = { headers: { 'x-payment': stage.coin } }
       continue
     }
     if (given.length === 0 || !answers(stage)) break

@@ -1,6 +1,6 @@
 /** What a config says of money: prices, and how the server is paid. */
 import * as z from 'zod/mini'
-import { isCurrency, parseAmount } from '../core/basics/money.ts'
+import { isCurrency, parseAmount } from '../protocol/money.ts'
 import type { PaymentSettings } from '../payments/settings.ts'
 import { present } from '../wire/fields.ts'
 import type { Variables } from './environment.ts'

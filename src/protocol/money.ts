@@ -1,6 +1,6 @@
 /**
  * Amounts of money are whole numbers of 10⁻⁹ of their currency's unit, as BigInt: no sum is ever rounded. What a price and a count make
- * is computed exactly and rounded once, up, to the next whole number.
+ * is computed exactly and rounded once, up, to the next whole number: see `ratesOf`.
  */
 
 const DECIMALS = 9

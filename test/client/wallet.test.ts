@@ -1,6 +1,14 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { demo } from '../../src/agents/demo/index.ts'
-import { budget, connect, tokenWallet, type UampClientError, type ConnectOptions, type Invoice, type Wallet } from '../../src/client/node.ts'
+import {
+  budget,
+  connect,
+  tokenWallet,
+  type UampClientError,
+  type ConnectOptions,
+  type Invoice,
+  type Wallet,
+} from '../../src/client/node.ts'
 import { moneyOf } from '../support/ledger-money.ts'
 import { startServer } from '../support/server.ts'
 import { verifies } from '../support/verifies.ts'

@@ -32,6 +32,7 @@ const GROUPS = {
   Operations: [
     'docs/server.md',
     'docs/identity.md',
+    'docs/payments-rest.md',
     'docs/operations.md',
     'docs/deployment.md',
     'docs/security.md',

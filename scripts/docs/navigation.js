@@ -33,7 +33,9 @@ const GROUPS = {
   Operations: [
     'docs/server.md',
     'docs/identity.md',
+    'docs/payments.md',
     'docs/prices.md',
+    'docs/payments-rest.md',
     'docs/operations.md',
     'docs/deployment.md',
     'docs/security.md',

@@ -9,6 +9,7 @@ import type { ConnectFlags } from './commands/connect.ts'
 import type { DoctorFlags } from './commands/doctor.ts'
 import type { ServeFlags } from './commands/serve.ts'
 import { addAccess, addKeys } from './identity-program.ts'
+import { addLedger, addPay } from './pay-program.ts'
 import { flushed, leave } from './leave.ts'
 import type { InitFlags } from './commands/init.ts'
 import type { PruneFlags, ShowFlags } from './commands/store.ts'
@@ -116,6 +117,8 @@ function program(): Command {
   addStore(uamp)
   addKeys(uamp)
   addAccess(uamp)
+  addPay(uamp)
+  addLedger(uamp)
   nameHelp(uamp, 'uamp')
   return uamp
 }

@@ -119,7 +119,7 @@ export function openGateway({ data, limits = {}, outbound: rules, blobs = openBl
   metrics.gauges = gateway
   if (data !== 'memory') {
     const storage = storageOf({ store, blobs, remove: (tenant, session) => gateway.removeUnused(tenant, session) })
-    const control = { storage, identity: identityControl({ signer, revocations, secrets }) }
+    const control = { storage, identity: identityControl({ signer, revocations, secrets }), ledger }
     const stop = serveControl(data, control, (error) => log('warn', '`uamp store` cannot ask this server', { error }))
     closing.signal.addEventListener('abort', stop, { once: true })
   }

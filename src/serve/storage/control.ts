@@ -5,6 +5,7 @@ import { relative, resolve } from 'node:path'
 import * as z from 'zod/mini'
 import { RevocationForm } from '../../auth/revocations.ts'
 import { PURPOSES } from '../../auth/signer.ts'
+import type { LedgerReport } from '../../payments/check.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { IdentityControl } from '../identity-control.ts'
 import type { Pruned, PruneRequest, Storage, StorageReport } from './index.ts'
@@ -25,12 +26,14 @@ const Rotation = z.object({ purpose: z.optional(z.enum(PURPOSES)) })
 export interface Control {
   readonly storage: Storage
   readonly identity: IdentityControl
+  readonly ledger: { check(): Promise<LedgerReport> }
 }
 
 /** Everything that can be asked, by the path of the request. */
 const ANSWERS: Readonly<Record<string, (control: Control, asked: unknown) => Promise<unknown>>> = {
   'GET /': ({ storage }) => storage.show(),
   'POST /': ({ storage }, asked) => storage.prune(z.parse(Asked, asked) as PruneRequest),
+  'GET /ledger': ({ ledger }) => ledger.check(),
   'GET /keys': ({ identity }) => identity.keys(),
   'POST /keys': ({ identity }, asked) => identity.rotate(z.parse(Rotation, asked).purpose),
   'GET /revoked': ({ identity }) => identity.revoked(),
@@ -97,6 +100,11 @@ export function remoteIdentity(data: string): IdentityControl {
     restore: async (what) => (await ask(data, 'POST /restored', what)) as boolean,
     revoked: async () => (await ask(data, 'GET /revoked')) as Awaited<ReturnType<IdentityControl['revoked']>>,
   }
+}
+
+/** Adds up the money of a folder that a server has open. */
+export async function remoteLedger(data: string): Promise<LedgerReport> {
+  return (await ask(data, 'GET /ledger')) as LedgerReport
 }
 
 async function ask(data: string, what: keyof typeof ANSWERS, body?: unknown): Promise<unknown> {

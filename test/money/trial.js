@@ -82,7 +82,7 @@ export class Trial {
     const faults = []
     if (await life.ready) {
       this.#startMs = Date.now() - began
-      await this.#checkSums(life).catch((thrown) => faults.push(thrown))
+      await this.#checkSums(life).catch((thrown) => !(thrown instanceof Gone) && faults.push(thrown))
       const most = this.books.done + PER_LIFE
       const isOver = () => life.over || this.books.done >= Math.min(most, spends)
       const clients = Array.from({ length: CLIENTS }, () => this.#client(life, { random: random.fork(), isOver, token: this.#token.text }))

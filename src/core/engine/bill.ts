@@ -59,6 +59,8 @@ export class Bill {
   #asked = 0
   #charged = 0
   #failed = false
+  /** The turn has ended: money that is locked from now on is given back. */
+  #isOver = false
   /** Charges are made one after the other: two at once would both take the same money for theirs. */
   #last: Promise<unknown> = Promise.resolve()
 
@@ -98,10 +100,31 @@ export class Bill {
     return answer ?? { type: 'payment.submit', event_id: `pay_${this.#turn.id}_${name}`, payment: { scheme: 'account' } }
   }
 
+  /** The agent is run again in this response, and its charges get the numbers that they had. */
+  again(): void {
+    this.#charged = this.#asked = 0
+  }
+
+  /** The turn was given up between two responses. */
+  drop(): void {
+    this.#isOver = true
+    this.#giveBack([...this.#locks.splice(0), ...this.#free.splice(0)])
+  }
+
+  #giveBack(locks: readonly Authorisation[]): void {
+    for (const lock of locks) {
+      const settled = lock.settle(0n)
+      const done = (failure?: unknown): void => settled.done(failure)
+      if (settled.operations.length === 0) done()
+      else void this.#options.payments.write(settled.operations).then(() => done(), done)
+    }
+  }
+
   /** Takes a free call. False: none is left. */
   async takeFree(free: FreeQuota): Promise<boolean> {
     const taken = await this.#options.payments.takeFree(this.#askedFor('free', 0n, USD), free)
-    if (taken) this.#free.push(taken)
+    if (taken && this.#isOver) this.#giveBack([taken])
+    else if (taken) this.#free.push(taken)
     return taken !== undefined
   }
 
@@ -133,8 +156,10 @@ export class Bill {
     { question, timeoutMs }: { readonly question: Question; readonly timeoutMs?: number | undefined },
   ): Promise<Submitted | undefined> {
     const { currency } = question.requirements
+    if (this.#isOver) throw new UampError('cancelled', 'The turn has ended')
     const amount = wanted - BigInt(this.#settledKeys[name] ?? 0)
-    const missing = amount - this.#spare(currency)
+    // Under a name that was charged before in this response, its own money is there already.
+    const missing = amount - this.#spare(currency) - (this.#charges.get(name)?.due ?? 0n)
     if (missing <= 0n) return this.#turn.questions.known(name) as Submitted | undefined
     for (const lock of this.#locks) if (lock.currency === currency && (await lock.extend(missing))) return undefined
     const asked = this.#askedFor(name, missing, currency)
@@ -178,7 +203,8 @@ export class Bill {
       const key = turn === 1 ? asked.question : `${asked.question}~${turn}`
       const draft = this.#question(asked, { question, timeoutMs, isTopup, refusal })
       const answer = await this.#turn.questions.ask('payment.required', draft, { key, timeoutMs: timeoutMs ?? TIMEOUT_MS }).catch(unpaid)
-      const found = await payments.authorise(asked, answer.payment)
+      // On a one-way transport the answer has opened another response, and that one is paid for.
+      const found = await payments.authorise({ ...asked, response: this.#turn.responseId }, answer.payment)
       if (!('refused' in found)) {
         this.#accept(found, answer.payment)
         return answer
@@ -192,6 +218,10 @@ export class Bill {
   }
 
   #accept(lock: Authorisation, payment: Payment | undefined): true {
+    if (this.#isOver) {
+      this.#giveBack([lock])
+      throw new UampError('cancelled', 'The turn ended before its payment was accepted')
+    }
     this.#locks.push(lock)
     if (payment && !this.#accepted.includes(payment)) this.#accepted.push(payment)
     const { id, balance, expiresAt } = lock
@@ -262,6 +292,7 @@ export class Bill {
    * or the payer who ended it after the agent had said something. A response that fails otherwise costs nothing.
    */
   close(end: End): Closing | undefined {
+    this.#isOver = end.kind !== 'done' || end.waiting === undefined
     if (this.#locks.length === 0 && this.#free.length === 0) return undefined
     const isDue = end.kind === 'done' || (this.#turn.hasSpoken && (end.kind === 'cancelled' || this.#isPayersFault(end)))
     const [locks, free] = [this.#locks, this.#free]
@@ -270,6 +301,7 @@ export class Bill {
     const parts: Settlement[] = free.map((call) => call.settle(isDue ? 1n : 0n))
     const receipts: PaidPart[] = []
     const due = new Map<string, bigint>()
+    const before = { ...this.#settledKeys }
     for (const [key, charge] of this.#charges) {
       if (!isDue) continue
       due.set(charge.currency, (due.get(charge.currency) ?? 0n) + charge.due)
@@ -284,7 +316,7 @@ export class Bill {
       parts.push(part)
       if (amount > 0n) receipts.push({ lock, amount, outside: part.outside })
     }
-    return new Closing(parts, receipts)
+    return new Closing(parts, receipts, () => (this.#settledKeys = before))
   }
 
   #isPayersFault(end: End): boolean {
@@ -304,14 +336,21 @@ export class Closing implements Settlement {
   readonly #parts: readonly Settlement[]
   readonly #paid: readonly PaidPart[]
   readonly #receipts: Slot[] = []
+  readonly #undo: () => void
+  #isDone = false
 
-  constructor(parts: readonly Settlement[], paid: readonly PaidPart[]) {
+  constructor(parts: readonly Settlement[], paid: readonly PaidPart[], undo: () => void) {
     this.#parts = parts
     this.#paid = paid
+    this.#undo = undo
     this.operations = parts.flatMap(({ operations }) => operations)
   }
 
+  /** Only the first call counts. */
   done(failure?: unknown): void {
+    if (this.#isDone) return
+    this.#isDone = true
+    if (failure !== undefined) this.#undo()
     for (const part of this.#parts) part.done(failure)
   }
 

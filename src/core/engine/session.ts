@@ -353,8 +353,17 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
 
   /** Called by the turn when its response is over. */
   async ended(turn: ActiveTurn, ended: End): Promise<void> {
-    const before = this.#record as TurnRecord
     const closing = turn.bill?.close(ended)
+    try {
+      await this.#end(turn, ended, closing)
+    } catch (thrown) {
+      closing?.done(thrown)
+      throw thrown
+    }
+  }
+
+  async #end(turn: ActiveTurn, ended: End, closing: Closing | undefined): Promise<void> {
+    const before = this.#record as TurnRecord
     const given = closing ? await paidEnd(ended, closing) : ended
     const told = reported(this, { host: this.#host, turn, end: given, events: this.log.head + 1 - before.after })
     const signing = signedEnd(told, { host: this.#host, turn, record: before, config: this.config })
@@ -365,7 +374,8 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
     const { keeper } = turn
     const sealing = {
       commit: () => this.#writeEnd(record, (isFirst) => keeper?.closed(record, event, isFirst) ?? [], closing),
-      untold: this.#journal?.silent ?? false,
+      // Of an answer that is not stored, nobody may be told that it was paid if it was not.
+      untold: this.#journal?.silent ?? closing?.told !== undefined,
       over: (failure: unknown) => {
         keeper?.settled?.(failure)
         closing?.done(failure)

@@ -36,6 +36,8 @@ const SHORT = 4096
 const SLICES = 4
 /** How long a stopped agent may clean up before its response is closed without waiting for it. */
 const STOP_MS = 50
+/** How often an agent is run again that asks for money by an error. */
+const RERUNS = 5
 
 /** A running turn: pulls the agent's generator into the log, puts its questions, and stops it. */
 export class ActiveTurn implements Turn, Asker {
@@ -80,6 +82,8 @@ export class ActiveTurn implements Turn, Asker {
   #finish: () => void = () => undefined
   #agent = ''
   #bill: Bill | undefined
+  /** How often the agent asked for money by an error. */
+  #reruns = 0
   /** Why the turn was cancelled. */
   #stopped: UampError | undefined
   /** Tool results that came between two responses: they belong to the second one's output. */
@@ -176,6 +180,7 @@ export class ActiveTurn implements Turn, Asker {
   async #askToPay<Q extends keyof Questions>(question: QuestionDraft<Q>, options?: AskOptions): Promise<Questions[Q]> {
     const { payments } = this.#host
     const asked = question as QuestionDraft<'payment.required'>
+    if (payments && !options?.relay) this.#checkOpen()
     if (payments && !options?.relay) return (await this.#openBill(payments).ask(asked, options)) as Questions[Q]
     const brought = this.questions.payment
     // A token of this server is money here, and must not reach others.
@@ -184,9 +189,20 @@ export class ActiveTurn implements Turn, Asker {
   }
 
   charge(request: ChargeRequest): Promise<Charged> {
+    return watched(this.#charge(request))
+  }
+
+  async #charge(request: ChargeRequest): Promise<Charged> {
     const { payments } = this.#host
-    if (!payments) return Promise.reject(new UampError('not_supported', 'This server takes no payments'))
-    return watched(this.#openBill(payments).charge(request))
+    if (!payments) throw new UampError('not_supported', 'This server takes no payments')
+    this.#checkOpen()
+    return this.#openBill(payments).charge(request)
+  }
+
+  /** Nothing settles what is charged after the end. */
+  #checkOpen(): void {
+    if (this.#stopped) throw this.#stopped
+    if (this.#closed && !this.parked) throw new UampError('cancelled', 'The turn has ended')
   }
 
   /** Takes a call that is free for whoever asks. */
@@ -236,8 +252,9 @@ export class ActiveTurn implements Turn, Asker {
       return await (this.#span ? this.#span.run(() => this.#pump(iterator)) : this.#pump(iterator))
     } catch (thrown) {
       const asked = this.#stopped || this.hasSpoken ? undefined : wantsPayment(thrown)
-      if (!asked) throw thrown
-      await this.charge(asked)
+      if (!asked || ++this.#reruns > RERUNS) throw thrown
+      await this.charge({ ...asked, key: `error#${this.#reruns}` })
+      this.#bill?.again()
       return this.#runOnce(agent)
     }
   }
@@ -430,7 +447,10 @@ export class ActiveTurn implements Turn, Asker {
     if (this.#closed) {
       // Stopped after its end. The session may be about to close its log, which must have the end first.
       await this.#ending?.catch(() => undefined)
-      if (this.#stopped) this.#finish()
+      if (this.#stopped) {
+        this.#bill?.drop()
+        this.#finish()
+      }
       return
     }
     this.#announce()

@@ -53,7 +53,10 @@ async function read({ by, whole, event }, plan, { response, leave }) {
   }
   const type = response.headers.get('content-type') ?? ''
   if (whole && type.includes('json') && !type.includes('ndjson')) {
-    if (plan.stop) return leave.abort()
+    if (plan.stop) {
+      leave.abort()
+      return undefined
+    }
     const { text = '', end = 'failed', error = '' } = whole(await response.json().catch(gone))
     return told(by, plan, { text, outcome: end, error })
   }
@@ -63,7 +66,10 @@ async function read({ by, whole, event }, plan, { response, leave }) {
     const { text = '', end, error = '' } = /** @type {(event: any) => Step} */ (event)(JSON.parse(data))
     said += text
     if (end) return told(by, plan, { text: said, outcome: end, error })
-    if (plan.stop && said !== '') return leave.abort()
+    if (plan.stop && said !== '') {
+      leave.abort()
+      return undefined
+    }
   }
   throw new Gone('the stream was cut')
 }

@@ -82,6 +82,11 @@ export class Account {
     return this.#seq > 0
   }
 
+  /** The number of the last movement that began. */
+  get seq(): number {
+    return this.#seq
+  }
+
   get isBusy(): boolean {
     return this.#locked > 0n || this.#open.size > 0
   }
@@ -141,12 +146,21 @@ export class Accounts {
 
   /** The account, if it is in memory. */
   known(tenant: string, id: string): Account | undefined {
-    return this.#known.get(accountKey(tenant, id))
+    return this.#used(accountKey(tenant, id))
+  }
+
+  /** Whoever asks for an account is about to use it, so it is the last to be forgotten: a second copy would spend the same money. */
+  #used(key: string): Account | undefined {
+    const known = this.#known.get(key)
+    if (!known) return undefined
+    this.#known.delete(key)
+    this.#known.set(key, known)
+    return known
   }
 
   async get(tenant: string, id: string): Promise<Account> {
     const key = accountKey(tenant, id)
-    const known = this.#known.get(key)
+    const known = this.#used(key)
     if (known) return known
     let loading = this.#loading.get(key)
     if (!loading) {
@@ -204,6 +218,16 @@ export class Accounts {
         from.decide(seq.from, failure === undefined)
         to.decide(seq.to, failure === undefined)
       },
+    }
+  }
+
+  /** What the stored movements of an account add up to, one by one. */
+  async sum(tenant: string, id: string): Promise<bigint> {
+    let sum = 0n
+    for (let after: string | undefined; ;) {
+      const page = await this.#store.list(movesOf(tenant, id), { limit: PAGE, ...(after !== undefined && { after }) })
+      for (const { value } of page.items) sum += changeOf(value as unknown as Movement, id)
+      if ((after = page.next) === undefined) return sum
     }
   }
 

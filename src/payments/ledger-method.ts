@@ -33,11 +33,11 @@ export class TokenMethod implements PaymentMethod {
   }
 
   authorise(asked: Asked, { token: text = '', amount }: Payment): Promise<Authorisation | Refusal> | Authorisation | Refusal {
-    const { tokens, accounts } = this.#options
+    const { tokens, accounts, spending } = this.#options
     const { tenant } = asked.principal
     const seen = tokens.seen(tenant, text)
     const seller = accountOf.agent(asked.agent, asked.currency)
-    if (seen && accounts.known(tenant, seller)) return this.#lock(asked, seen, amount)
+    if (seen && accounts.known(tenant, seller) && spending.isLoaded(asked)) return this.#lock(asked, seen, amount)
     return this.#look(asked, text, amount)
   }
 
@@ -128,6 +128,7 @@ class Lock implements Authorisation {
   readonly #account: Account
   readonly #options: LockOptions
   #locked: bigint
+  #isSettled = false
 
   constructor(asked: Asked, account: Account, options: LockOptions) {
     this.id = `pay_${options.newId()}`
@@ -150,6 +151,7 @@ class Lock implements Authorisation {
 
   extend(amount: bigint): boolean {
     const { spending, now } = this.#options
+    if (this.#isSettled) return false
     if (this.expiresAt !== undefined && this.expiresAt <= now()) return false
     if (spending.refusal({ ...this.#asked, amount }) || !this.#account.lock(amount)) return false
     spending.lock(this.#asked, amount)
@@ -160,6 +162,7 @@ class Lock implements Authorisation {
   settle(amount: bigint): Settlement {
     const { accounts, spending, now } = this.#options
     const { principal, agent, session, response, question, currency } = this.#asked
+    this.#isSettled = true
     this.#account.unlock(this.#locked)
     const spent = spending.settle(this.#asked, { locked: this.#locked, amount })
     this.#locked = 0n
@@ -178,6 +181,10 @@ class Lock implements Authorisation {
       response,
       question,
     })
-    return { operations: [...moved.operations, ...spent], done: (failure) => moved.done(failure) }
+    const done = (failure?: unknown): void => {
+      moved.done(failure)
+      if (failure !== undefined) spending.takeBack(this.#asked, amount)
+    }
+    return { operations: [...moved.operations, ...spent], done }
   }
 }

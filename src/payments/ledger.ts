@@ -39,6 +39,7 @@ export class Ledger implements Payments {
   readonly #newId: () => string
   #timer: ReturnType<typeof setInterval> | undefined
   #sweeping: Promise<void> | undefined
+  #refunding: Promise<unknown> = Promise.resolve()
 
   constructor(options: LedgerOptions) {
     const { store, now, methods = [], perDay } = options
@@ -48,7 +49,7 @@ export class Ledger implements Payments {
     const accounts = new Accounts(store)
     this.accounts = accounts
     this.tokens = new Tokens({ ...options, accounts, newId })
-    this.locks = new Locks({ store, accounts, now, newId })
+    this.locks = new Locks({ store, accounts, now, newId, home: (tenant, token) => this.tokens.home(tenant, token) })
     this.#spending = new Spending({ store, now, newId, perDay })
     const parts = { accounts, tokens: this.tokens, spending: this.#spending, now, newId }
     this.#account = new AccountMethod(parts)
@@ -110,7 +111,14 @@ export class Ledger implements Payments {
   }
 
   /** Gives back a payment, or a part of it, to the account that it came from. */
-  async refund(tenant: string, payment: string, amount: bigint | undefined): Promise<bigint> {
+  refund(tenant: string, payment: string, amount: bigint | undefined): Promise<bigint> {
+    // One after the other: two at once would both give back what is left.
+    const done = this.#refunding.then(() => this.#refund(tenant, payment, amount))
+    this.#refunding = done.catch(() => undefined)
+    return done
+  }
+
+  async #refund(tenant: string, payment: string, amount: bigint | undefined): Promise<bigint> {
     const found = (await this.#options.store.get(movementKey(tenant, payment)))?.value as unknown as Movement | undefined
     if (found?.kind !== 'payment') throw new UampError('not_found', `There is no payment "${payment}"`)
     const given = await this.#refunded(tenant, found)

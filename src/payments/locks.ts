@@ -37,6 +37,8 @@ interface LocksOptions {
   readonly accounts: Accounts
   readonly now: () => number
   readonly newId: () => string
+  /** The account that gets money of a token: its own, or where its money goes when it has ended. */
+  readonly home: (tenant: string, token: string) => Promise<string>
 }
 
 type Changed = Partial<Pick<PayLock, 'state' | 'parts'>>
@@ -144,7 +146,7 @@ export class Locks {
   }
 
   async #back(lock: PayLock, amount: bigint): Promise<Movement[]> {
-    const to = accountOf.token(lock.token)
+    const to = await this.#options.home(lock.tenant, lock.token)
     await this.#options.accounts.get(lock.tenant, to)
     return amount > 0n ? [this.#move(lock, { kind: 'release', from: accountOf.lock(lock.id), to, amount })] : []
   }

@@ -39,6 +39,11 @@ export class Spending {
     if (this.#bound(asked) !== undefined) await this.#usedOf(this.#key(asked), WINDOWS.day)
   }
 
+  /** True if the others know what this principal has spent today. */
+  isLoaded(asked: Asked): boolean {
+    return this.#bound(asked) === undefined || this.#used.has(this.#key(asked))
+  }
+
   /** Why a principal may not spend so much more today. */
   refusal(asked: Asked): Refusal | undefined {
     const bound = this.#bound(asked)
@@ -63,6 +68,12 @@ export class Spending {
     used.locked -= locked < used.locked ? locked : used.locked
     used.amount += amount
     return amount === 0n ? [] : [written(key, used, WINDOWS.day)]
+  }
+
+  /** A payment that was settled could not be stored. */
+  takeBack(asked: Asked, amount: bigint): void {
+    const used = this.#bound(asked) === undefined ? undefined : this.#current(this.#key(asked), WINDOWS.day)
+    if (used) used.amount -= amount < used.amount ? amount : used.amount
   }
 
   /** Takes a free call of an agent. Undefined: none is left in this hour, day or month. */

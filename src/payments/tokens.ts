@@ -201,6 +201,7 @@ export class Tokens {
     const { accounts, newId, now } = this.#options
     const source = await accounts.get(tenant, from)
     await accounts.get(tenant, accountOf.token(id))
+    if (kind === 'topup' && (await this.get(tenant, id))?.endedAt !== undefined) throw new UampError('conflict', 'The token has ended')
     if (!from.startsWith('outside:') && source.available < amount) {
       const [wanted, there] = [formatAmount(amount), formatAmount(source.available)]
       throw new UampError('payment_required', `There are ${there} ${currency}, but ${wanted} are needed`, {
@@ -225,6 +226,12 @@ export class Tokens {
     if (left <= 0n) return store.batch([set], { sync: true })
     const move = { id: `move_${newId()}`, kind: 'return', from: accountOf.token(id), to, amount: `${left}`, currency } as const
     await accounts.commit([accounts.prepare(tenant, { ...move, at: now(), principal: owner })], [set])
+  }
+
+  /** The account that gets what is given back to a token: nothing could be paid from that of one that has ended. */
+  async home(tenant: string, id: string): Promise<string> {
+    const token = await this.get(tenant, id)
+    return token?.endedAt === undefined ? accountOf.token(id) : this.#openSource(token)
   }
 
   /** Where its money goes back to. The token that it was split off from may have ended itself. */

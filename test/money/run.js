@@ -37,7 +37,8 @@ async function run() {
   try {
     const { books, kills, stops, lives } = await Trial.run({ seed: Number(values.seed), spends: Number(values.spends), names })
     const seconds = ((Date.now() - began) / 1000).toFixed(1)
-    if (values.counts) for (const [what, times] of [...books.counts].toSorted()) say(`${times} × ${what}`)
+    if (values.counts)
+      for (const [what, times] of [...books.counts].toSorted(([one], [other]) => one.localeCompare(other))) say(`${times} × ${what}`)
     say(`seed ${values.seed}: ${books.done} answers paid, ${lives} lives, ${kills - stops} killed, ${stops} stopped, ${seconds} s`)
     say('no money was lost or made')
     return 0

@@ -19,8 +19,11 @@ const SPENDERS = { ...HTTP, ...SOCKETS }
 const ISSUED = 1_000_000_000_000n
 /** Clients at a time. */
 const CLIENTS = 64
-/** A life of the server is good for about so many answers. */
+/** A life of the server is good for about so many answers, and in a trial that is as long as that, */
 const PER_LIFE = 260
+const LONG_FROM = 5000
+/** for so many times more: a start takes as much as hundreds of answers. */
+const LONGER = 3
 /** A life in which the chosen moment does not come ends by then. */
 const LONGEST_MS = 6_000
 /** What a dead server has sent may still be read. */
@@ -73,7 +76,8 @@ export class Trial {
   /** Everybody spends until the server is gone. @param {number} spends */
   async #live(spends) {
     const random = this.#random.fork()
-    const death = chooseDeath(random)
+    const scale = spends >= LONG_FROM ? LONGER : 1
+    const death = chooseDeath(random, scale)
     const began = Date.now()
     const life = this.#host.start(death.kind === 'fuse' ? death.fuse : undefined)
     this.lives++
@@ -83,10 +87,10 @@ export class Trial {
     if (await life.ready) {
       this.#startMs = Date.now() - began
       await this.#checkSums(life).catch((thrown) => !(thrown instanceof Gone) && faults.push(thrown))
-      const most = this.books.done + PER_LIFE
+      const most = this.books.done + PER_LIFE * scale
       const isOver = () => life.over || this.books.done >= Math.min(most, spends)
       const clients = Array.from({ length: CLIENTS }, () => this.#client(life, { random: random.fork(), isOver, token: this.#token.text }))
-      const longest = setTimeout(life.kill, death.kind === 'kill' || death.kind === 'stop' ? death.afterMs + 10_000 : LONGEST_MS)
+      const longest = setTimeout(life.kill, death.kind === 'kill' || death.kind === 'stop' ? death.afterMs + 10_000 : LONGEST_MS * scale)
       void life.gone.then(() => clearTimeout(longest))
       if (death.kind === 'kill') void sleep(death.afterMs).then(life.kill)
       if (death.kind === 'stop') void sleep(death.afterMs).then(() => this.#stop(life))
@@ -227,18 +231,18 @@ export class Trial {
 
 const sellers = Object.keys(COSTS).map((name) => `agent:USD:${name}`)
 
-/** @param {import('../support/random.js').Random} random @returns {Death} */
-function chooseDeath(random) {
+/** @param {import('../support/random.js').Random} random @param {number} scale @returns {Death} */
+function chooseDeath(random, scale) {
   const dice = random.next()
-  if (dice < 0.3) return { kind: 'kill', afterMs: random.whole(0, 2500) }
+  if (dice < 0.3) return { kind: 'kill', afterMs: random.whole(0, 2500 * scale) }
   if (dice < 0.7) {
     const at = random.pick(/** @type {const} */ (['commit', 'committed', 'write']))
-    return { kind: 'fuse', fuse: { at, count: random.whole(1, at === 'write' ? 1500 : 150), from: 'ready' } }
+    return { kind: 'fuse', fuse: { at, count: random.whole(1, (at === 'write' ? 1500 : 150) * scale), from: 'ready' } }
   }
   if (dice < 0.75) {
     const at = random.pick(/** @type {const} */ (['commit', 'committed']))
     return { kind: 'fuse', fuse: { at, count: random.whole(1, 6), from: 'start' } }
   }
   if (dice < 0.82) return { kind: 'start', share: random.next() * 1.2 }
-  return { kind: 'stop', afterMs: random.whole(100, 2500) }
+  return { kind: 'stop', afterMs: random.whole(100, 2500 * scale) }
 }

@@ -1,5 +1,4 @@
 // @ts-check
-import { Rpc } from '../../support/killed/rpc.js'
 import { expected, MARKER, must, Talker } from '../talker.js'
 
 /** @typedef {import('../talker.js').Life} Life */

@@ -1,4 +1,5 @@
 // @ts-check
+/** @typedef {import("../../support/killed/rpc.js").Rpc} Rpc */
 import { expected, MARKER, must, Talker } from '../talker.js'
 
 /** @typedef {import('../talker.js').Life} Life */

@@ -12,6 +12,7 @@ const LONGEST = [
   'test/docs/snippets.test.ts',
   'test/fuzz/fuzz.test.ts',
   'test/sizes/large.test.ts',
+  'test/money/money.test.ts',
   'test/chaos/chaos.test.ts',
   'test/month.test.ts',
   'test/fresh/fresh.test.ts',

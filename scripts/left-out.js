@@ -35,7 +35,7 @@ export const LEFT_OUT = {
     'test/tooling/{import-rules,platforms}.test.ts',
     'src/server/node/limits.test.ts',
   ],
-  'is a long trial': ['test/chaos/**', 'test/fuzz/fuzz.test.ts', 'test/sizes/**', 'test/month.test.ts'],
+  'is a long trial': ['test/{chaos,money}/**', 'test/fuzz/fuzz.test.ts', 'test/sizes/**', 'test/month.test.ts'],
 }
 
 /** @type {Readonly<Record<string, readonly string[]>>} */

@@ -132,6 +132,7 @@ class Lock implements Authorisation {
   readonly #seller: Account
   readonly #options: LockOptions
   #locked: bigint
+  #isSettled = false
 
   constructor(asked: Asked, account: Account, options: LockOptions) {
     this.id = `pay_${options.newId()}`
@@ -160,6 +161,7 @@ class Lock implements Authorisation {
 
   #extend(amount: bigint): boolean {
     const { spending, now } = this.#options
+    if (this.#isSettled) return false
     if (this.expiresAt !== undefined && this.expiresAt <= now()) return false
     if (spending.refusal({ ...this.#asked, amount }) || !this.#account.lock(amount)) return false
     spending.lock(this.#asked, amount)
@@ -170,6 +172,7 @@ class Lock implements Authorisation {
   settle(amount: bigint): Settlement {
     const { accounts, spending, now } = this.#options
     const { principal, agent, session, response, question, currency } = this.#asked
+    this.#isSettled = true
     this.#account.unlock(this.#locked)
     const spent = spending.settle(this.#asked, { locked: this.#locked, amount })
     this.#locked = 0n

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { storedSigner } from '../auth/signer.ts'
 import type { Asked } from '../core/ports/payments.ts'
 import type { Operation, Store } from '../core/ports/store.ts'
+import { passingKeys } from '../stores/file-keys.ts'
 import { memoryStore } from '../stores/memory.ts'
 import { sqliteStore } from '../stores/sqlite.ts'
 import { accountOf, Accounts } from './accounts.ts'
@@ -17,7 +18,7 @@ const SHOP = accountOf.agent('shop', 'USD')
 const DAY = 86_400_000
 
 /** One for all: a key takes long to make. */
-const signer = storedSigner({ store: memoryStore(), keys: undefined, now: Date.now })
+const signer = storedSigner({ store: memoryStore(), keys: passingKeys(), now: Date.now })
 
 const stores: [name: string, open: () => Store][] = [
   ['memory', () => memoryStore()],

@@ -1,9 +1,9 @@
 // @ts-check
 /** The server that is killed: a program of its own, on a real folder. Its one argument is JSON. */
 import { chaosAgent } from './agent.js'
-import { lay } from './fuse.js'
+import { lay } from '../support/killed/fuse.js'
 
-/** @type {{ port: number, data: string, fuse?: import('./fuse.js').Fuse }} */
+/** @type {{ port: number, data: string, fuse?: import('../support/killed/fuse.js').Fuse }} */
 const { port, data, fuse } = JSON.parse(process.argv[2] ?? '{}')
 // Whoever started it may be killed too.
 process.stdin.on('end', () => process.exit()).resume()

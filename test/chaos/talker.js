@@ -2,7 +2,7 @@
 import { expected, MARKER } from './agent.js'
 import { Gone, must, Violation } from '../support/violation.js'
 
-/** @typedef {import('./host.js').Life} Life */
+/** @typedef {import('../support/killed/host.js').Life} Life */
 
 /**
  * What talkers tell of themselves, so that the server can be killed just then. `sent`: a request is on its way; `acked`: it was

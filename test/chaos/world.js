@@ -3,13 +3,13 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Host } from './host.js'
+import { Host } from '../support/killed/host.js'
 import { randomFrom } from '../support/random.js'
 import { STAGES } from './talker.js'
 import { TALKERS } from './talkers/index.js'
 import { Violation } from '../support/violation.js'
 
-/** @typedef {import('./host.js').Life} Life */
+/** @typedef {import('../support/killed/host.js').Life} Life */
 /** @typedef {import('./talker.js').Talker} Talker */
 
 /**
@@ -17,10 +17,11 @@ import { Violation } from '../support/violation.js'
  *
  * @typedef {{ kind: 'stage', stage: import('./talker.js').Stage, nth: number, delay: number }
  *   | { kind: 'time', delay: number }
- *   | { kind: 'fuse', fuse: import('./fuse.js').Fuse }
+ *   | { kind: 'fuse', fuse: import('../support/killed/fuse.js').Fuse }
  *   | { kind: 'start', share: number }} Death
  */
 
+const SERVER = new URL('server.js', import.meta.url)
 /** A life in which the chosen moment does not come ends anyway, after as long as its start took and this. */
 const LONGEST_MS = 300
 /** What a dead server has sent may still be read; then connections that nobody closed are given up. */
@@ -64,7 +65,7 @@ export class World {
   /** @param {{ seed: number, names: readonly string[], patienceMs: number }} options */
   static async begin(options) {
     const data = mkdtempSync(join(tmpdir(), 'uamp-chaos-'))
-    return new World(options, await Host.at(data, randomFrom(options.seed ^ 0x5eed)))
+    return new World(options, await Host.at(data, randomFrom(options.seed ^ 0x5eed), SERVER))
   }
 
   /**

@@ -86,7 +86,7 @@ export class Bill {
   #free: Authorisation[] = []
   /** The payments of this turn: what they hold may be used again when a response has settled its part. */
   readonly #purses: Purse[] = []
-  readonly #settledKeys: Record<string, string>
+  #settledKeys: Record<string, string>
   readonly #numbers = new Map<string, number>()
   #failed = false
   /** Charges are made one after the other: two at once would both take the same money for theirs. */
@@ -170,7 +170,8 @@ export class Bill {
   async takeFree(free: FreeQuota): Promise<boolean> {
     if (this.#free.length > 0) return true
     const taken = await this.#options.payments.takeFree(this.#askedFor('free', 0n, USD), free)
-    if (taken) this.#free.push(taken)
+    if (taken && this.#turn.over) await giveBack(taken, this.#options.payments)
+    else if (taken) this.#free.push(taken)
     return taken !== undefined
   }
 
@@ -223,7 +224,8 @@ export class Bill {
     const before = this.#turn.questions.known(name) ? undefined : await this.#fromBefore(asked)
     if (before === true) return undefined
     const { answer } = await this.#fromClient(asked, { question, timeoutMs, isTopup, refusal: before }, async (purse) => {
-      const found = await this.#options.payments.authorise(asked, purse.payment)
+      // On a one-way transport the answer has opened another response, and that one is paid for.
+      const found = await this.#options.payments.authorise({ ...asked, response: this.#turn.responseId }, purse.payment)
       if ('refused' in found) return found
       this.#purses.push(purse)
       await this.#accept(found, purse)
@@ -317,6 +319,7 @@ export class Bill {
     ;[this.#locks, this.#free] = [[], []]
     const parts: Settlement[] = free.map((call) => call.settle(isDue ? 1n : 0n))
     const paid: PaidPart[] = []
+    const before = this.#settledKeys
     const due = isDue ? this.#due() : new Map<string, bigint>()
     this.#charges.clear()
     for (const { lock, purse } of locks) {
@@ -328,7 +331,7 @@ export class Bill {
       parts.push(part)
       if (amount > 0n) paid.push({ lock, amount, outside: part.outside })
     }
-    return new Closing(parts, paid)
+    return new Closing(parts, paid, () => (this.#settledKeys = before))
   }
 
   /** Gives back what is locked for a turn that nobody goes on with. */
@@ -346,10 +349,12 @@ export class Bill {
   /** What is due by currency. It counts as paid from now on. */
   #due(): Map<string, bigint> {
     const due = new Map<string, bigint>()
+    const settled = { ...this.#settledKeys }
     for (const [key, charge] of this.#charges) {
       due.set(charge.currency, (due.get(charge.currency) ?? 0n) + charge.due)
-      this.#settledKeys[key] = `${BigInt(this.#settledKeys[key] ?? 0) + charge.due}`
+      settled[key] = `${BigInt(settled[key] ?? 0) + charge.due}`
     }
+    this.#settledKeys = settled
     return due
   }
 

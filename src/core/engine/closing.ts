@@ -21,11 +21,19 @@ export class Closing {
   readonly #parts: readonly Settlement[]
   readonly #paid: readonly PaidPart[]
   readonly #receipts: Slot[] = []
+  readonly #undo: () => void
   #isOver = false
 
-  constructor(parts: readonly Settlement[], paid: readonly PaidPart[]) {
+  /** `undo` is called if the payments fail: what they paid is due again. */
+  constructor(parts: readonly Settlement[], paid: readonly PaidPart[], undo: () => void) {
     this.#parts = parts
     this.#paid = paid
+    this.#undo = undo
+  }
+
+  /** True if the end of the response tells of a payment. */
+  get isTold(): boolean {
+    return this.#paid.length > 0
   }
 
   /** For the transaction that stores the end of the response. None, if the payments have failed. */
@@ -37,6 +45,7 @@ export class Closing {
   done(failure?: unknown): void {
     if (this.#isOver) return
     this.#isOver = true
+    if (failure !== undefined) this.#undo()
     for (const part of this.#parts) part.done(failure)
   }
 

@@ -48,8 +48,10 @@ export async function tellEnd(session: EndingSession, ending: Ending): Promise<{
     keeper?.settled?.(failure)
     closing?.done(failure)
   }
+  // Nobody is told that an answer was paid if it was not. What is stored has been told in part already.
+  const untold = journal ? journal.silent : closing?.isTold === true
   try {
-    await log.seal(turn.stamp, event, { commit, untold: journal?.silent ?? false, over })
+    await log.seal(turn.stamp, event, { commit, untold, over })
   } catch (error) {
     host.log('error', 'The end of a response could not be stored', { session: session.id, error, ...turn.trace?.fields })
   }

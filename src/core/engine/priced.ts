@@ -231,5 +231,5 @@ export function wantsPayment(thrown: unknown): ChargeRequest | undefined {
   const wanted = parseAmount(details['amount']) === undefined ? recordsIn(details['accepts'])[0] : details
   if (!isRecord(wanted) || parseAmount(wanted['amount']) === undefined) return undefined
   const { amount, currency } = wanted
-  return { amount: amount as string, ...(typeof currency === 'string' && { currency }), reason: thrown.message, key: 'thrown' }
+  return { amount: amount as string, ...(typeof currency === 'string' && { currency }), reason: thrown.message }
 }

@@ -32,6 +32,8 @@ const FIRST_EVENTS = 4
 const SHORT = 4096
 /** A pump gets this many slices in a row before it queues behind others. */
 const SLICES = 4
+/** How often an agent is run again that throws its price. */
+const RERUNS = 5
 
 /** A running turn: pulls the agent's generator into the log, puts its questions, and stops it. */
 export class ActiveTurn extends TurnFacts implements Turn, Asker {
@@ -182,17 +184,17 @@ export class ActiveTurn extends TurnFacts implements Turn, Asker {
   }
 
   /** An agent that throws a price instead of an answer is paid, and run again. */
-  async #runOnce(agent: AgentPort, isPaid = false): Promise<End> {
+  async #runOnce(agent: AgentPort, run = 1): Promise<End> {
     const iterator = checkGenerator(agent.run(this))[Symbol.asyncIterator]()
     this.#iterator = iterator
     try {
       return await (this.#span ? this.#span.run(() => this.#pump(iterator)) : this.#pump(iterator))
     } catch (thrown) {
-      const asked = this.#stopped || isPaid || this.hasSpoken ? undefined : wantsPayment(thrown)
-      if (!asked) throw thrown
-      await this.charge(asked)
+      const asked = this.#stopped || this.hasSpoken ? undefined : wantsPayment(thrown)
+      if (!asked || run > RERUNS) throw thrown
+      await this.charge({ ...asked, key: `thrown#${run}` })
       this.bill?.restart()
-      return this.#runOnce(agent, true)
+      return this.#runOnce(agent, run + 1)
     }
   }
 

@@ -1,7 +1,7 @@
 // @ts-check
 import { Numbers } from '../numbers.js'
 import { expected, Gone, must, Talker } from '../talker.js'
-import { eventsOf, request } from '../wire.js'
+import { eventsOf, request } from '../../support/killed/wire.js'
 
 /** @typedef {import('../talker.js').Life} Life */
 /** @typedef {import('../talker.js').Said} Said */

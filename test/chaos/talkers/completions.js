@@ -1,8 +1,8 @@
 // @ts-check
 import { MARKER } from '../agent.js'
 import { expected, Gone, must, Talker } from '../talker.js'
-import { eventsOf, request } from '../wire.js'
-import { Rpc } from './acp.js'
+import { Rpc } from '../../support/killed/rpc.js'
+import { eventsOf, request } from '../../support/killed/wire.js'
 
 /** @typedef {import('../talker.js').Life} Life */
 /** @typedef {import('../talker.js').Said} Said */

@@ -1,13 +1,13 @@
 // @ts-check
 import { Numbers, rising } from '../numbers.js'
 import { expected, Gone, must, Talker, Violation } from '../talker.js'
-import { CREATE } from './events-wire.js'
+import { CREATE } from '../../support/killed/events-wire.js'
 
 /** @typedef {import('../talker.js').Life} Life */
 /** @typedef {import('../talker.js').TalkerOptions} TalkerOptions */
-/** @typedef {import('./events-wire.js').Binding} Binding */
-/** @typedef {import('./events-wire.js').Hears} Hears */
-/** @typedef {import('./events-wire.js').Link} Link */
+/** @typedef {import('../../support/killed/events-wire.js').Binding} Binding */
+/** @typedef {import('../../support/killed/events-wire.js').Hears} Hears */
+/** @typedef {import('../../support/killed/events-wire.js').Link} Link */
 
 const ENDS = new Set(['response.done', 'response.error', 'response.cancelled'])
 

@@ -1,11 +1,12 @@
 // @ts-check
 import { A2aTalker } from './a2a.js'
-import { AcpTalker, Rpc } from './acp.js'
+import { Rpc } from '../../support/killed/rpc.js'
+import { AcpTalker } from './acp.js'
 import { AgUiTalker } from './ag-ui.js'
 import { ClientTalker } from './client.js'
 import { CompletionsTalker } from './completions.js'
 import { EventsTalker } from './events.js'
-import { overSocket, overSse } from './events-wire.js'
+import { overSocket, overSse } from '../../support/killed/events-wire.js'
 import { OmniaTalker } from './omnia.js'
 import { ResponsesTalker } from './responses.js'
 

@@ -1,6 +1,6 @@
 // @ts-check
 import { expected, Gone, must, Talker } from '../talker.js'
-import { openSocket } from '../wire.js'
+import { openSocket } from '../../support/killed/wire.js'
 
 /** @typedef {import('../talker.js').Life} Life */
 /** @typedef {import('../talker.js').Said} Said */

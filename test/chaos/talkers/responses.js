@@ -1,7 +1,7 @@
 // @ts-check
 import { Numbers, rising } from '../numbers.js'
 import { expected, Gone, must, Talker } from '../talker.js'
-import { call, eventsOf, messagesOf, request } from '../wire.js'
+import { call, eventsOf, messagesOf, request } from '../../support/killed/wire.js'
 
 /** @typedef {import('../talker.js').Life} Life */
 /** @typedef {import('../talker.js').Said} Said */

@@ -1,6 +1,6 @@
 // @ts-check
-import { Gone, must } from '../../support/violation.js'
-import { call, eventsOf, openSocket, request } from '../wire.js'
+import { Gone, must } from '../violation.js'
+import { call, eventsOf, openSocket, request } from './wire.js'
 
 /** A connection in either binding. @typedef {{ send(events: readonly any[]): void, close(): void }} Link */
 /** @typedef {{ event: (event: any) => void, acked: (ids: readonly string[]) => void, refused: (id: string | undefined, error: any) => void, closed: () => void }} Hears */
@@ -53,6 +53,7 @@ async function connect(url, hears) {
       socket.send(event)
       const answer = await answered
       if (!answer) throw new Gone('the connection was lost')
+      if (answer.error?.code === 'overloaded') throw new Gone('the server shuts down')
       must(answer.type === 'session.created', 'a session is there', JSON.stringify(answer.error))
       return answer
     },
@@ -63,6 +64,7 @@ async function connect(url, hears) {
 export const overSse = {
   async open(url, create, hears) {
     const { status, body } = await call(`${url}/events`, { body: create })
+    if (status === 503) throw new Gone('the server shuts down')
     must(status === 201, 'a session is opened', `${status} ${JSON.stringify(body)}`)
     return { session: body.session_id, link: await overSse.follow(url, { session: body.session_id, after: 0 }, hears) }
   },

@@ -1,6 +1,6 @@
 // @ts-check
 import { WebSocket } from 'ws'
-import { Gone } from '../support/violation.js'
+import { Gone } from '../violation.js'
 
 /**
  * A WebSocket of JSON messages. Resolves when it is open; `closed` is called after everything that had come was heard.

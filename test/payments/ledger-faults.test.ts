@@ -1,0 +1,109 @@
+import { expect, test } from 'vitest'
+import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
+import { text } from '../../src/core/agent-kit/drafts.ts'
+import type { Asked } from '../../src/core/ports/payments.ts'
+import { failingStore, isLock, movesMoney, payer, world } from './ledger-world.ts'
+
+const PART = 1_000_000n
+const agent = defineAgent(
+  'paid',
+  async function* () {
+    yield text('fine')
+  },
+  { price: { call: '0.01' } },
+)
+const asked = (more: Partial<Asked> = {}): Asked => ({
+  principal: payer,
+  agent: 'paid',
+  session: 's',
+  turn: 't',
+  response: 'r',
+  question: 'q',
+  amount: 10n * PART,
+  currency: 'USD',
+  ...more,
+})
+
+test('two refunds of one payment at once give it back once', async () => {
+  const { ledger, say, token, money } = await world([agent])
+  await say()
+  await say()
+  const { items } = await ledger.statement('default', `token:${token.id}`, { limit: 1 })
+  const payment = await ledger.payment('default', items[0]?.id ?? '')
+  if (!payment) throw new Error('There is no payment')
+  const refunds = await Promise.allSettled([1, 2].map(() => ledger.refund('default', payment)))
+  expect(refunds.map(({ status }) => status)).toEqual(['fulfilled', 'rejected'])
+  expect(money().left).toBe(90)
+  expect((await ledger.check()).problems).toEqual([])
+})
+
+test('money of a lock does not go back to a token that has ended', async () => {
+  const { ledger, token, account } = await world([agent])
+  const source = await ledger.accounts.get('default', 'outside:USD')
+  const lock = await ledger.locks.open(token, { agent: 'paid', openedBy: payer.id, amount: 40n * PART, ttlMs: 60_000 })
+  await ledger.tokens.end(token)
+  await ledger.locks.release(lock)
+  expect({ token: account.balance, source: source.balance }).toEqual({ token: 0n, source: 0n })
+})
+
+test('a top-up does not reach a token that ends at the same moment', async () => {
+  const { ledger, token, account } = await world([agent])
+  const toppedUp = ledger.tokens.topUp(token, 5n * PART, 'outside:USD')
+  const ended = ledger.tokens.end(token)
+  const [topUp] = await Promise.allSettled([toppedUp, ended])
+  await ledger.sweep()
+  expect(topUp.status).toBe('rejected')
+  expect(account.balance).toBe(0n)
+})
+
+test('a lock that was settled cannot be extended', async () => {
+  const { ledger, text: token, money } = await world([agent])
+  const lock = await ledger.authorise(asked(), { scheme: 'token', token })
+  if (!isLock(lock)) throw new Error(lock.message)
+  lock.settle(0n).done()
+  expect(await lock.extend(PART)).toBe(false)
+  expect(money().locked).toBe(0)
+})
+
+test('a second principal may spend with a token that was seen before', async () => {
+  const { ledger, text: token } = await world([agent], { perDay: 20n })
+  const payment = { scheme: 'token', token }
+  expect(isLock(await ledger.authorise(asked(), payment))).toBe(true)
+  expect(isLock(await ledger.authorise(asked({ principal: { ...payer, id: 'another' } }), payment))).toBe(true)
+})
+
+test('a payment that could not be stored does not count as spent today', async () => {
+  const { store, failWhen } = failingStore()
+  const { say } = await world([agent], { store, perDay: 10n })
+  failWhen(movesMoney)
+  expect(await say()).toMatchObject({ type: 'response.error', error: { code: 'overloaded' } })
+  failWhen(() => false)
+  expect(await say()).toMatchObject({ type: 'response.done' })
+})
+
+test('a check while money moves finds no problem that is none', async () => {
+  const { ledger, say, store } = await world([agent])
+  await say()
+  const { scan } = store
+  const slow: typeof scan = async function* () {
+    for await (const kept of scan()) yield kept
+    // What was read is old by now.
+    await say()
+  }
+  store.scan = slow
+  expect((await ledger.check()).problems).toEqual([])
+})
+
+test('an account that somebody is about to use is not loaded a second time', async () => {
+  const {
+    ledger,
+    text: token,
+    account,
+    token: { id },
+  } = await world([agent])
+  for (let n = 0; n < 10_000; n++) {
+    await ledger.accounts.get('default', `principal:USD:${n}`)
+    if (n % 1000 === 0) await ledger.authorise(asked({ amount: 0n }), { scheme: 'token', token })
+  }
+  expect(await ledger.accounts.get('default', `token:${id}`)).toBe(account)
+})

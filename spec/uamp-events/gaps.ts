@@ -1,21 +1,17 @@
 /** Behaviour that is still to be built. The shapes of these events are required in shapes.ts. */
 import { uampEvents } from '../requirement.ts'
 
-export const payment = uampEvents(
-  'payment',
-  {
-    'uamp:payment:required': ['3.3, 7.2', 'An agent that wants to be paid sends payment.required and waits before it answers.'],
-    'uamp:payment:submit': ['3.3, 5.15', 'payment.submit lets the response that waits for it go on.'],
-    'uamp:payment:accepted': ['3.3', 'payment.accepted comes once, before the answer goes on.'],
-    'uamp:payment:balance': ['3.3', 'payment.balance follows the end of a paid response.'],
-    'uamp:payment:error-codes': ['7.2', 'A payment that is not taken gives payment.error with one of the six codes.'],
-    'uamp:payment:retry': ['7.2', 'After a payment.error that says so the payment can be tried again.'],
-    'uamp:payment:session-token': ['5.1', 'The payment token of session.create pays for the responses of the session.'],
-    'uamp:payment:update-token': ['5.2, 10.3', 'session.update replaces the payment token.'],
-    'uamp:payment:input-token': ['5.6', 'The payment token of input.text pays for that interaction.'],
-  },
-  'payment',
-)
+export const payment = uampEvents('payment', {
+  'uamp:payment:required': ['3.3, 7.2', 'An agent that wants to be paid sends payment.required and waits before it answers.'],
+  'uamp:payment:submit': ['3.3, 5.15', 'payment.submit lets the response that waits for it go on.'],
+  'uamp:payment:accepted': ['3.3', 'payment.accepted comes once, before the answer goes on.'],
+  'uamp:payment:balance': ['3.3', 'payment.balance follows the end of a paid response.'],
+  'uamp:payment:error-codes': ['7.2', 'A payment that is not taken gives payment.error with one of the six codes.'],
+  'uamp:payment:retry': ['7.2', 'After a payment.error that says so the payment can be tried again.'],
+  'uamp:payment:session-token': ['5.1', 'The payment token of session.create pays for the responses of the session.'],
+  'uamp:payment:update-token': ['5.2, 10.3', 'session.update replaces the payment token.'],
+  'uamp:payment:input-token': ['5.6', 'The payment token of input.text pays for that interaction.'],
+})
 
 export const voice = uampEvents(
   'voice',

@@ -25,31 +25,23 @@ export const laterTransports = uampTransports(
   'identity',
 )
 
-/** Until payments are built any value is taken for one, so none of these is met. */
-export const transportPayments = uampTransports(
-  'payment',
-  {
-    'openai-completions.payment': ['Payment Handling, Completions', 'X-PAYMENT pays for the request when it is verified, and only then.'],
-    'openai-responses.payment': ['Payment Handling, Completions', 'X-PAYMENT pays for a response when it is verified, and only then.'],
-    'openai-realtime.payment': ['Payment Handling, Realtime', 'payment.submit pays when it is verified; else payment.error says why.'],
-    'a2a-1.0.payment-input': ['Payment Handling, A2A', 'A task goes on with a payment that is verified, and keeps asking otherwise.'],
-    'uamp-tasks.payment-retry': [
-      'Payment Handling, A2A',
-      'A new task with X-PAYMENT is paid for when that is verified, and fails otherwise.',
-    ],
-    'acp-uamp.payment': [
-      'Payment Handling, ACP',
-      'payment_token pays for a prompt when it is verified; else the prompt fails with -32402.',
-    ],
-    'ag-ui.payment': ['Payment Handling', 'A run is paid for by what is verified, and refused with 402 otherwise.'],
-    'omnia.payment': ['Payment Handling', 'metadata.payment_token pays when it is verified, and is PAYMENT_REQUIRED otherwise.'],
-    'uamp-transports.topup': [
-      'Mid-Stream Token Top-Up',
-      'A top-up in mid-answer is payment.required with extra.action "topup", and the answer goes on.',
-    ],
-  },
-  'payment',
-)
+export const transportPayments = uampTransports('payment', {
+  'openai-completions.payment': ['Payment Handling, Completions', 'X-PAYMENT pays for the request when it is verified, and only then.'],
+  'openai-responses.payment': ['Payment Handling, Completions', 'X-PAYMENT pays for a response when it is verified, and only then.'],
+  'openai-realtime.payment': ['Payment Handling, Realtime', 'payment.submit pays when it is verified; else payment.error says why.'],
+  'a2a-1.0.payment-input': ['Payment Handling, A2A', 'A task goes on with a payment that is verified, and keeps asking otherwise.'],
+  'uamp-tasks.payment-retry': [
+    'Payment Handling, A2A',
+    'A new task with X-PAYMENT is paid for when that is verified, and fails otherwise.',
+  ],
+  'acp-uamp.payment': ['Payment Handling, ACP', 'payment_token pays for a prompt when it is verified; else the prompt fails with -32402.'],
+  'ag-ui.payment': ['Payment Handling', 'A run is paid for by what is verified, and refused with 402 otherwise.'],
+  'omnia.payment': ['Payment Handling', 'metadata.payment_token pays when it is verified, and is PAYMENT_REQUIRED otherwise.'],
+  'uamp-transports.topup': [
+    'Mid-Stream Token Top-Up',
+    'A top-up in mid-answer is payment.required with extra.action "topup", and the answer goes on.',
+  ],
+})
 
 export const paidTransports = uampTransports('payment', {
   'uamp-transports.topup-endpoint': ['Mid-Stream Token Top-Up', 'POST /api/payments/tokens/{id}/topup adds to the balance of a token.'],

@@ -17,9 +17,10 @@ import type {
   Settlement,
 } from '../ports/payments.ts'
 import { Closing, giveBack, type PaidPart } from './closing.ts'
-import { accepted, demand, refused, type PaymentQuestion } from './payment-words.ts'
+import { accepted, demand, isUnheard, refused, type PaymentQuestion } from './payment-words.ts'
 import type { QuestionBook } from './questions.ts'
 import type { End } from './run.ts'
+import type { PaysAnew } from './session-parts.ts'
 
 /** How often a question for money is put again after a payment that was not taken. */
 const TRIES = 5
@@ -37,6 +38,8 @@ export interface Billed {
   readonly questions: QuestionBook
   /** True once the turn has said something. */
   readonly hasSpoken: boolean
+  /** The client answers a question for money by its whole request again. */
+  readonly paysAnew: PaysAnew | undefined
   /** Why the turn is over. Undefined: it goes on. */
   readonly over: UampError | undefined
   emit(draft: Draft): void
@@ -220,7 +223,7 @@ export class Bill {
     if (missing <= 0n) return this.#turn.questions.known(name) as Submitted | undefined
     if (await this.#extend(missing, currency)) return undefined
     const asked = this.#askedFor(name, missing, currency)
-    const isTopup = this.#locks.length > 0 || this.#turn.hasSpoken
+    const isTopup = !this.#turn.paysAnew && (this.#locks.length > 0 || this.#turn.hasSpoken)
     const before = this.#turn.questions.known(name) ? undefined : await this.#fromBefore(asked)
     if (before === true) return undefined
     const { answer } = await this.#fromClient(asked, { question, timeoutMs, isTopup, refusal: before }, async (purse) => {
@@ -273,7 +276,12 @@ export class Bill {
     if (refusal) this.#turn.emit(refused(asked, refusal))
     for (let turn = 1; turn <= TRIES; turn++) {
       const key = turn === 1 ? asked.question : `${asked.question}~${turn}`
-      const draft = demand(question, asked, { offer: payments.offer(asked), until: now() + timeoutMs, isTopup, refusal })
+      const draft = demand(question, this.#wholeOf(asked), {
+        offer: payments.offer(this.#wholeOf(asked)),
+        until: now() + timeoutMs,
+        isTopup,
+        refusal,
+      })
       const answer = await this.#turn.questions.ask('payment.required', draft, { key, timeoutMs }).catch(unpaid)
       const found = await take(purseOf(answer.payment))
       if (!('refused' in found)) return { found, answer }
@@ -283,6 +291,11 @@ export class Bill {
     }
     this.#failed = true
     throw new UampError('payment_required', refusal?.message ?? 'Nobody paid', { details: { reason: refusal?.refused } })
+  }
+
+  /** What is asked for: what is missing, or all of it where the client begins anew. */
+  #wholeOf(asked: Asked): Asked {
+    return this.#turn.paysAnew ? { ...asked, amount: asked.amount + this.due(asked.currency) } : asked
   }
 
   async #accept(lock: Authorisation, purse: Purse | undefined): Promise<true> {
@@ -314,7 +327,9 @@ export class Bill {
    */
   close(end: End): Closing | undefined {
     if (this.#locks.length === 0 && this.#free.length === 0) return undefined
-    const isDue = end.kind === 'done' || (this.#turn.hasSpoken && (end.kind === 'cancelled' || this.#isPayersFault(end)))
+    const isDue =
+      (end.kind === 'done' && !isUnheard(end, this.#turn)) ||
+      (this.#turn.hasSpoken && (end.kind === 'cancelled' || this.#isPayersFault(end)))
     const [locks, free] = [this.#locks, this.#free]
     ;[this.#locks, this.#free] = [[], []]
     const parts: Settlement[] = free.map((call) => call.settle(isDue ? 1n : 0n))

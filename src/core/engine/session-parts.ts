@@ -43,9 +43,16 @@ export interface SessionState extends SessionRecord {
         readonly payment: Payment | undefined
         readonly silent: boolean
         readonly handoff?: string | undefined
+        readonly paysAnew?: PaysAnew | undefined
         readonly trace?: Trace | undefined
       }
     | undefined
+}
+
+/** How a client pays that is asked for it in the middle of a response: by the same request again. */
+export interface PaysAnew {
+  /** What the response says is heard before its end. */
+  readonly isHeard: boolean
 }
 
 /** The parts that the gateway makes for each session. */
@@ -98,7 +105,13 @@ export function openedState(init: SessionInit, begun: Pick<SessionState, 'id' | 
     pending: [],
     shownId: init.persist ? undefined : init.shownId,
     waiting: undefined,
-    opening: { payment: init.payment, silent: init.silent === true && !init.persist, handoff: init.handoff, trace: init.trace },
+    opening: {
+      payment: init.payment,
+      silent: init.silent === true && !init.persist,
+      handoff: init.handoff,
+      trace: init.trace,
+      ...(init.paysAnew && { paysAnew: { isHeard: init.silent !== true } }),
+    },
     input: init.input,
   }
 }

@@ -4,6 +4,7 @@ import type { SessionConfig } from '../../protocol/session-config.ts'
 import type { Principal } from '../ports/access.ts'
 import type { ClientMethods, Turn } from '../ports/agent.ts'
 import type { TurnStore } from '../ports/turn-store.ts'
+import type { PaysAnew } from './session-parts.ts'
 import type { TurnHost, TurnStart } from './turn-parts.ts'
 
 /** What stays the same in a turn from its beginning to its end. */
@@ -21,6 +22,8 @@ export class TurnFacts {
   readonly methods: ClientMethods | undefined
   readonly silent: boolean
   readonly handoff: string | undefined
+  /** The client answers a question for money by its whole request again. */
+  readonly paysAnew: PaysAnew | undefined
   readonly #host: TurnHost
 
   constructor(host: TurnHost, start: TurnStart) {
@@ -37,6 +40,7 @@ export class TurnFacts {
     this.client = host.client
     this.silent = host.opening?.silent ?? false
     this.handoff = host.opening?.handoff
+    this.paysAnew = host.opening?.paysAnew
     this.#host = host
   }
 

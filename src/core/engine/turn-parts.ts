@@ -16,6 +16,7 @@ import type { Paid } from './bill.ts'
 import type { Holding } from './budget.ts'
 import type { Answer } from './questions.ts'
 import type { End } from './run.ts'
+import type { PaysAnew } from './session-parts.ts'
 import type { ActiveTurn } from './turn.ts'
 
 /** The part of a session that a turn uses. */
@@ -27,7 +28,8 @@ export interface TurnHost {
   readonly owner: Principal
   readonly client: ClientProfile | undefined
   readonly duplex: boolean
-  readonly opening?: { readonly silent: boolean; readonly handoff?: string | undefined } | undefined
+  readonly opening?:
+    { readonly silent: boolean; readonly handoff?: string | undefined; readonly paysAnew?: PaysAnew | undefined } | undefined
   readonly log: Log
   readonly turnstile: Turnstile
   readonly newId: () => string

@@ -178,6 +178,11 @@ export interface SessionInit {
   /** Earlier messages, which a stateless protocol sends with every request. */
   readonly history?: readonly Message[]
   readonly client?: ClientProfile | undefined
+  /**
+   * A client that is asked to pay in mid-response sends its whole request again, in a new session: it is asked for all that this costs,
+   * and pays nothing for an answer of which it got nothing.
+   */
+  readonly paysAnew?: boolean
   /** A payment that the client sent in advance: it answers the first `payment.required`. */
   readonly payment?: Payment
   /** What `session.created` says beside the session itself. */

@@ -87,6 +87,7 @@ async function start(host: Host, call: KnownCall, { agent, asked, keep, signing 
     onDetach: 'cancel',
     input: messages,
     silent: !stream,
+    paysAnew: true,
     ...(payment && { payment }),
   })
   const reader = session.read()

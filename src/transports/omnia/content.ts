@@ -46,6 +46,14 @@ export async function inputsOf({ content, parts }: Message, { resolve, most }: I
   return inputs
 }
 
+/** A payment in advance goes with the first of the inputs. One without a text gets an empty one for it. */
+export function paidWith(payment_token: string | undefined, inputs: readonly Input[]): readonly Input[] {
+  if (payment_token === undefined) return inputs
+  const at = inputs.findIndex(({ type }) => type === 'input.text')
+  if (at < 0) return [{ type: 'input.text', text: '', payment_token }, ...inputs]
+  return inputs.map((input, index) => (index === at ? { ...input, payment_token } : input))
+}
+
 function mediaInput({ type, media }: MediaPart, source: string | { url: string }, stored: Stored | undefined): Input {
   const format = formatOf(media)
   const measured = measuresOf(media, stored)

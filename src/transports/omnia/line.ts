@@ -7,7 +7,7 @@ import type { ClientEvent, EventOf, ServerEvent, Unsent } from '../../protocol/e
 import type { Slot } from '../../protocol/json.ts'
 import type { ToolDefinition } from '../../protocol/tools.ts'
 import { pcm16 } from '../../wire/audio/samples.ts'
-import { inputsOf } from './content.ts'
+import { inputsOf, paidWith } from './content.ts'
 import { errorInfo, inFlight, omniaError, refusedBy } from './errors.ts'
 import { enabled, type Referring } from './media/index.ts'
 import type { Replays } from './media/replays.ts'
@@ -379,14 +379,6 @@ export class Line {
   #event<E extends Unsent>(event: E): Extract<ClientEvent, { type: E['type'] }> {
     return { ...event, event_id: OURS + this.#link.host.newId() } as never
   }
-}
-
-/** A payment in advance goes with the first of the inputs. One without a text gets an empty one for it. */
-function paidWith(payment_token: string | undefined, inputs: Inputs): Inputs {
-  if (payment_token === undefined) return inputs
-  const at = inputs.findIndex(({ type }) => type === 'input.text')
-  if (at < 0) return [{ type: 'input.text', text: '', payment_token }, ...inputs]
-  return inputs.map((input, index) => (index === at ? { ...input, payment_token } : input)) as Inputs
 }
 
 function tokenIn({ metadata }: Message): string | undefined {

@@ -178,7 +178,7 @@ export class Narrator implements Visitor {
     this.tell('tool_call', { tool_call: { ...asked, consent_message: message } })
   }
 
-  /** An event that Omnia has no message for. Its own clients stop at messages that they do not know, so it is told on request. */
+  /** An event that Omnia has no message for. A client may not expect others, so it is told on request. */
   #extra({ session_id: _, seq: __, event_id: ___, timestamp: ____, ...event }: ServerEvent): void {
     if (this.tellsEvents) this.tell('ext', { ext: { event } })
   }

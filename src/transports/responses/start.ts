@@ -63,6 +63,7 @@ export async function start(host: Host, caller: Caller, asked: Asked): Promise<B
     onDetach: asked.background ? 'finish' : 'cancel',
     input: toMessages(input),
     silent: !asked.stream && !asked.background,
+    paysAnew: true,
     ...(previous && { parent: previous.id }),
     ...(payment && { payment }),
   })

@@ -225,6 +225,8 @@ async function openSession(
     persist: true,
     onDetach: 'finish',
     silent,
+    // `/tasks` has no way back to a task that was not paid for.
+    paysAnew: asked.generation === 'tasks',
     input: [toInput(asked.message)],
     ...(payment && { payment }),
   } as const

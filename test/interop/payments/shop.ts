@@ -71,7 +71,7 @@ export async function signed(url: string, { client } = payer()) {
   return payload as unknown as {
     x402Version: number
     accepted: Record<string, unknown>
-    payload: Record<string, unknown> & { authorization: object }
+    payload: { signature: string; authorization: object }
   }
 }
 

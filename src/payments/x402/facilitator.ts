@@ -58,7 +58,7 @@ export class Facilitator {
     }
     if (payer !== undefined && !isSame(payer, from))
       return { kind: 'unknown', problem: 'The facilitator told of a payment of somebody else' }
-    if (amount !== undefined && String(amount) !== atomic) {
+    if (amount !== undefined && amount !== atomic && amount !== Number(atomic)) {
       return { kind: 'unknown', problem: 'The facilitator told of another amount' }
     }
     return { kind: 'settled', transaction }

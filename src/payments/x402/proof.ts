@@ -37,7 +37,7 @@ export function isX402({ scheme, token, proof }: Payment): boolean {
 }
 
 /** The object that a payment proves itself by. */
-export function objectOf({ token, proof }: Payment): Slot | undefined {
+function objectOf({ token, proof }: Payment): Slot | undefined {
   const given = token ?? proof
   return isRecord(given) ? given : typeof given === 'string' ? objectIn(given) : undefined
 }

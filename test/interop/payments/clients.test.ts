@@ -20,6 +20,10 @@ const clients = [
   },
 ] as const
 
+interface Chunk {
+  readonly choices: readonly { readonly delta: { readonly content?: string } }[]
+}
+
 describe.each(clients)('$name [$verifies]', ({ open, header, network }) => {
   test('buys a completion', async () => {
     const { url, facilitator, ledger } = await openShop()
@@ -41,7 +45,7 @@ describe.each(clients)('$name [$verifies]', ({ open, header, network }) => {
     const response = await paying(`${url}/v1/chat/completions`, completion({ stream: true }))
     expect(response.status).toBe(200)
     const lines = (await response.text()).split('\n').filter((line) => line.startsWith('data: {'))
-    const chunks = lines.map((line) => JSON.parse(line.slice(6)) as Record<string, any>)
+    const chunks = lines.map((line) => JSON.parse(line.slice(6)) as Chunk)
     expect(chunks.map(({ choices }) => choices[0]?.delta.content ?? '').join('')).toBe('Thank you')
     const receipt = { success: true, transaction: facilitator.moved[0]?.hash, network: NETWORK }
     expect(chunks.at(-1)).toMatchObject({ choices: [], uamp: { payments: [{ scheme: 'exact', amount: '0.01' }], receipts: [receipt] } })
@@ -79,13 +83,13 @@ verifies('x402.required', 'a refusal has what every client looks for', async () 
   const { url } = await openShop()
   const response = await fetch(`${url}/v1/chat/completions`, completion())
   expect([response.status, response.headers.get('cache-control')]).toEqual([402, 'private, no-store'])
-  const body = (await response.json()) as Record<string, any>
+  const body = (await response.json()) as Record<string, unknown>
   const exact = { scheme: 'exact', asset: ASSET, payTo: PAY_TO, maxTimeoutSeconds: 300, extra: { name: 'USDC', version: '2' } }
   expect(body).toMatchObject({ error: { type: 'payment_required', code: 'payment_required' }, status_code: 402, x402Version: 1 })
   expect(body['accepts']).toMatchObject([{ ...exact, network: 'base-sepolia', maxAmountRequired: '10000' }])
   const token = { scheme: 'token', network: 'uamp', amount: '0.01', asset: 'USD', maxTimeoutSeconds: 300, extra: { tokenType: 'jwt' } }
   const crypto = { scheme: 'crypto', network: NETWORK, address: PAY_TO, amount: '0.01', currency: 'USD' }
-  expect(body['context'].accepts).toMatchObject([token, crypto])
+  expect(body['context']).toMatchObject({ accepts: [token, crypto] })
   const header = decoded(response.headers.get('payment-required'))
   expect(header).toMatchObject({ x402Version: 2, resource: { url: expect.stringContaining('/agents/shop') as string } })
   expect(header['accepts']).toMatchObject([{ ...exact, network: NETWORK, amount: '10000' }])

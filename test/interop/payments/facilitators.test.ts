@@ -36,7 +36,7 @@ describe('before the work', () => {
     ['one that speaks of another payer', at('/verify', lies({ payer: '0x3333333333333333333333333333333333333333' })), 'token_invalid'],
     ['one that says nothing', at('/verify', () => Promise.resolve({})), 'token_invalid'],
   ])('a facilitator that is %s: the payment is not taken, and can be made again', async (_, act, code) => {
-    const { url, facilitator, ledger } = await openShop({ timeoutMs: 300 })
+    const { url, facilitator, ledger } = await openShop({ timeoutMs: 4000 })
     const payment = await signed(url)
     facilitator.act = act
     const { status, headers } = await pay(url, payment)
@@ -75,7 +75,7 @@ describe('after the work', () => {
     ['one that tells of a failure and a transaction', at('/settle', lies({ success: false })), 1],
   ] as const)('a facilitator that is %s', (_, act, moves) => {
     verifies('x402.pending', 'is not believed; who sends the request again gets the answer once, and pays once', async () => {
-      const { url, facilitator, ledger } = await openShop({ timeoutMs: 300 })
+      const { url, facilitator, ledger } = await openShop({ timeoutMs: 4000 })
       const payment = await signed(url)
       facilitator.act = act
       const pending = await pay(url, payment)

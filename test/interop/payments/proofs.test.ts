@@ -14,7 +14,7 @@ const authorized =
   (fields: object): Change =>
   (payment) => ({
     ...payment,
-    payload: { ...payment.payload, authorization: { ...payment.payload['authorization'], ...fields } },
+    payload: { ...payment.payload, authorization: { ...payment.payload.authorization, ...fields } },
   })
 const accepted =
   (fields: object): Change =>
@@ -58,7 +58,7 @@ describe('a payment that is not what was asked for is refused, and nothing moves
     const { url, facilitator, ledger } = await openShop()
     const { status, headers, body } = await pay(url, change(await signed(url)))
     expect([status, decoded(headers.get('payment-required'))['error']]).toEqual([402, code])
-    expect(body['context'].accepts[0].extra.error.code).toBe(code)
+    expect(body.context?.accepts[0]).toMatchObject({ extra: { error: { code } } })
     expect([facilitator.moved, facilitator.asked.includes('/settle')]).toEqual([[], false])
     expect(await earned({ ledger })).toBe('0.00')
   }
@@ -101,7 +101,7 @@ describe('a payment counts once', () => {
     const { url, facilitator, ledger } = await openShop()
     const payment = await signed(url)
     const answers = await Promise.all(Array.from({ length: 8 }, () => pay(url, payment)))
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array.from({ length: 7 }, () => 402)])
+    expect(answers.map(({ status }) => status).sort((one, other) => one - other)).toEqual([200, ...Array.from({ length: 7 }, () => 402)])
     expect(facilitator.moved).toHaveLength(1)
     expect(facilitator.asked.filter((path) => path === '/settle')).toHaveLength(1)
     expect(await earned({ ledger })).toBe('0.01')
@@ -121,7 +121,7 @@ describe('a payment counts once', () => {
     const { url, logged } = await openShop({ data })
     const payment = await signed(url)
     const answers = [await pay(url, payment), await pay(url, payment)]
-    const { signature } = payment.payload as { signature: string }
+    const { signature } = payment.payload
     const [whole, part] = [encoded(payment), signature.slice(2)]
     const kept = readdirSync(data, { recursive: true, encoding: 'utf8' }).map((name) => join(data, name))
     const bytes = kept.filter((path) => statSync(path).isFile()).map((path) => readFileSync(path, 'latin1'))

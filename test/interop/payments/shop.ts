@@ -23,7 +23,7 @@ export const shop = defineAgent(
   { price: { call: '0.01' } },
 )
 
-export function settingsFor({ url }: Pick<LocalFacilitator, 'url'>, more: Partial<X402Settings> = {}) {
+function settingsFor({ url }: Pick<LocalFacilitator, 'url'>, more: Partial<X402Settings> = {}) {
   return {
     payments: { x402: { payTo: PAY_TO, network: NETWORK, facilitator: url, ...more } },
     outbound: { allow: ['127.0.0.1'] },
@@ -68,7 +68,11 @@ export async function signed(url: string, { client } = payer()) {
   const refused = await fetch(`${url}/v1/chat/completions`, completion())
   const required = decoded(refused.headers.get('payment-required'))
   const payload = await client.createPaymentPayload(required as never)
-  return payload as unknown as { x402Version: number; accepted: Record<string, unknown>; payload: Record<string, any> }
+  return payload as unknown as {
+    x402Version: number
+    accepted: Record<string, unknown>
+    payload: { signature: string; authorization: object }
+  }
 }
 
 export function decoded(header: string | null): Record<string, unknown> {
@@ -79,11 +83,16 @@ export function encoded(value: unknown): string {
   return Buffer.from(JSON.stringify(value)).toString('base64')
 }
 
+interface Answered {
+  readonly choices?: readonly { readonly message: { readonly content: string } }[]
+  readonly context?: { readonly accepts: readonly object[] }
+}
+
 /** Asks the shop with a payment in a header. */
 export async function pay(url: string, payment: unknown, name = 'payment-signature') {
   const request = completion()
   const headers = { ...request.headers, [name]: typeof payment === 'string' ? payment : encoded(payment) }
   const response = await fetch(`${url}/v1/chat/completions`, { ...request, headers })
-  const body = (await response.json()) as Record<string, any>
-  return { status: response.status, headers: response.headers, body, said: body['choices']?.[0]?.message?.content as string | undefined }
+  const body = (await response.json()) as Answered
+  return { status: response.status, headers: response.headers, body, said: body.choices?.[0]?.message.content }
 }

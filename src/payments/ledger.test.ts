@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { storedSigner } from '../auth/signer.ts'
 import type { Asked } from '../core/ports/payments.ts'
 import type { Operation, Store } from '../core/ports/store.ts'
+import { verifies } from '../../test/support/verifies.ts'
 import { aesKeys } from '../stores/file-keys.ts'
 import { memoryStore } from '../stores/memory.ts'
 import { sqliteStore } from '../stores/sqlite.ts'
@@ -139,7 +140,7 @@ describe.each(stores)('a ledger on %s', (_, open) => {
     }
   })
 
-  test('what expires comes back through the tokens that it was split off from', async () => {
+  verifies('payments-rest:expired', 'what expires comes back through the tokens that it was split off from', async () => {
     const { ledger, world, issue, balance, isRight } = await start()
     const { token } = await issue(10n * UNIT)
     const child = await ledger.tokens.delegate(token, { agents: ['x'], amount: 6n * UNIT })

@@ -33,9 +33,10 @@ export function addPay(uamp: Command): void {
     .option('--limit <number>', 'how many (default: 20)')
     .option(...principal)
     .action(async (flags: ListFlags) => leave(await (await commands()).listTokens(flags)))
-  asks('topup <id> <amount>', 'add money to a token').action(async (id: string, text: string, flags: PayFlags) =>
-    leave(await (await commands()).topUp(id, amount(text), flags)),
-  )
+  asks('topup', 'add money to a token')
+    .argument('<id>', 'the id of the token')
+    .argument('<amount>', 'how much', amount)
+    .action(async (id: string, text: string, flags: PayFlags) => leave(await (await commands()).topUp(id, text, flags)))
   asks('revoke <id>', 'end a token, and all that were split off from it; what is left comes back').action(
     async (id: string, flags: PayFlags) => leave(await (await commands()).revokeToken(id, flags)),
   )
@@ -51,10 +52,12 @@ export function addPay(uamp: Command): void {
     .option(...principal)
     .option(...agent)
     .action(async (flags: ListFlags) => leave(await (await commands()).statement(flags)))
-  asks('deposit <principal> <amount>', 'put money into the account of a caller; needs the grant bank')
+  asks('deposit', 'put money into the account of a caller; needs the grant bank')
+    .argument('<principal>', 'whose account')
+    .argument('<amount>', 'how much', amount)
     .option(...currency)
     .option('--key <text>', 'the same key again moves nothing')
-    .action(async (to: string, text: string, flags: TransferFlags) => leave(await (await commands()).deposit(to, amount(text), flags)))
+    .action(async (to: string, text: string, flags: TransferFlags) => leave(await (await commands()).deposit(to, text, flags)))
   asks('refund <payment>', 'give a payment back, or a part of it')
     .option('--amount <amount>', 'how much (default: all that is left of it)', amount)
     .option('--key <text>', 'the same key again moves nothing')

@@ -270,7 +270,7 @@ export function changeOf({ from, to, amount }: Pick<Movement, 'from' | 'to' | 'a
   return (to === account ? BigInt(amount) : 0n) - (from === account ? BigInt(amount) : 0n)
 }
 
-export function accountKey(tenant: string, id: string): string {
+function accountKey(tenant: string, id: string): string {
   return storeKey(tenant, 'money-account', id)
 }
 

@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { storedSigner } from '../auth/signer.ts'
 import type { Asked } from '../core/ports/payments.ts'
 import type { Operation, Store } from '../core/ports/store.ts'
-import { passingKeys } from '../stores/file-keys.ts'
+import { verifies } from '../../test/support/verifies.ts'
+import { aesKeys } from '../stores/file-keys.ts'
 import { memoryStore } from '../stores/memory.ts'
 import { sqliteStore } from '../stores/sqlite.ts'
 import { accountOf, Accounts } from './accounts.ts'
@@ -18,7 +19,7 @@ const SHOP = accountOf.agent('shop', 'USD')
 const DAY = 86_400_000
 
 /** One for all: a key takes long to make. */
-const signer = storedSigner({ store: memoryStore(), keys: passingKeys(), now: Date.now })
+const signer = storedSigner({ store: memoryStore(), keys: aesKeys(new Uint8Array(32)), now: Date.now })
 
 const stores: [name: string, open: () => Store][] = [
   ['memory', () => memoryStore()],
@@ -113,6 +114,7 @@ describe.each(stores)('a ledger on %s', (_, open) => {
       world.failAt = failAt
       const quiet = async <R>(run: () => Promise<R>): Promise<R | undefined> => run().catch(() => undefined)
       const made = await quiet(() => issue(5n * UNIT))
+      expect(made === undefined).toBe(failAt === 1)
       if (made) {
         const { token, text } = made
         await quiet(() => ledger.tokens.topUp(token, UNIT, ALICE))
@@ -131,14 +133,14 @@ describe.each(stores)('a ledger on %s', (_, open) => {
       }
       await isRight()
       world.now += 3 * DAY
-      await ledger.sweep()
-      await ledger.sweep()
+      // The first one may be the one that fails.
+      for (let sweep = 0; sweep < 3; sweep++) await quiet(() => ledger.sweep())
       expect([failAt, (await balance(ALICE)) + (await balance(SHOP))]).toEqual([failAt, 100n * UNIT])
       await isRight()
     }
   })
 
-  test('what expires comes back through the tokens that it was split off from', async () => {
+  verifies('payments-rest:expired', 'what expires comes back through the tokens that it was split off from', async () => {
     const { ledger, world, issue, balance, isRight } = await start()
     const { token } = await issue(10n * UNIT)
     const child = await ledger.tokens.delegate(token, { agents: ['x'], amount: 6n * UNIT })

@@ -310,7 +310,7 @@ export function tokenDue({ endedAt, expiresAt }: Pick<PayToken, 'endedAt' | 'exp
   return endedAt === undefined ? expiresAt : endedAt + AGAIN_MS
 }
 
-export function tokenKey(tenant: string, id: string): string {
+function tokenKey(tenant: string, id: string): string {
   return storeKey(tenant, 'money-token', id)
 }
 

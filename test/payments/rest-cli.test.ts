@@ -13,7 +13,7 @@ const printed = async (url: string, ...args: readonly string[]): Promise<string>
 
 verifies('payments-rest:command-line', 'money is made, moved and shown from a terminal', async () => {
   const cwd = await project()
-  const { url } = await serving(['serve', '--port', '0', '--data', 'd'], { cwd })
+  const { url } = await serving(['--data', 'd'], { cwd })
   const text = await printed(url, 'token', '--amount', '5', '--agents', 'demo', '--expires', '1d', '--depth', '2')
   expect(text).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+$/)
   const { tokens } = JSON.parse(await printed(url, 'tokens', '--json')) as { tokens: { id: string; balance: string; maxDepth: number }[] }
@@ -50,7 +50,7 @@ describe('mistakes', () => {
     const cwd = await project()
     writeFileSync(join(cwd, 'tokens'), 'alice:alice-0123456789abcdef\n')
     writeFileSync(join(cwd, 'secret'), 'alice-0123456789abcdef\n')
-    const { url } = await serving(['serve', '--port', '0', '--data', 'd', '--token-file', 'tokens'], { cwd })
+    const { url } = await serving(['--data', 'd', '--token-file', 'tokens'], { cwd })
     const nobody = await finished(['pay', 'balance', '--url', url], { cwd })
     expect([nobody.code, nobody.stderr]).toEqual([1, expect.stringMatching(/--token-file or \$UAMP_TOKEN/)])
     const alice = await finished(['pay', 'deposit', 'alice', '1', '--url', url, '--token-file', 'secret'], { cwd })

@@ -1,6 +1,5 @@
 import { UampError } from '../../protocol/errors.ts'
 import type { Draft, EventOf } from '../../protocol/events.ts'
-import type { Payment } from '../../protocol/payment.ts'
 import { isCurrency, parseAmount } from '../../protocol/money.ts'
 import type { Principal } from '../ports/access.ts'
 import type { AskOptions } from '../ports/agent.ts'
@@ -18,6 +17,7 @@ import type {
 } from '../ports/payments.ts'
 import { Closing, giveBack, type PaidPart } from './closing.ts'
 import { accepted, demand, isUnheard, refused, type PaymentQuestion } from './payment-words.ts'
+import { hasRoom, purseOf, type Purse } from './purse.ts'
 import type { QuestionBook } from './questions.ts'
 import type { End } from './run.ts'
 import type { PaysAnew } from './session-parts.ts'
@@ -53,14 +53,6 @@ interface Charge {
   due: bigint
 }
 
-/** A payment that the client made in this turn. */
-interface Purse {
-  readonly payment: Payment
-  /** The most that the client offered. Undefined: as much as is needed. */
-  readonly offered: bigint | undefined
-  used: bigint
-}
-
 interface Lock {
   readonly lock: Authorisation
   readonly purse: Purse | undefined
@@ -84,9 +76,9 @@ export class Bill {
   readonly #turn: Billed
   readonly #options: BillOptions
   readonly #charges = new Map<string, Charge>()
-  #locks: Lock[] = []
+  readonly #locks: Lock[] = []
   /** Free calls: they count if the response is due, and cost nothing. */
-  #free: Authorisation[] = []
+  readonly #free: Authorisation[] = []
   /** The payments of this turn: what they hold may be used again when a response has settled its part. */
   readonly #purses: Purse[] = []
   #settledKeys: Record<string, string>
@@ -312,8 +304,9 @@ export class Bill {
   }
 
   #askedFor(question: string, amount: bigint, currency: string): Asked {
-    const { principal, sessionId: session, id: turn, responseId: response } = this.#turn
-    return { principal, agent: this.#options.agent, session, turn, response, question, amount, currency }
+    const { principal, sessionId: session, id: turn, responseId: response, paysAnew } = this.#turn
+    const about = { agent: this.#options.agent, session, turn, response, question }
+    return { principal, ...about, amount, currency, isPart: paysAnew !== undefined }
   }
 
   /** What the turn has paid so far, for a response that ends with questions. */
@@ -330,9 +323,8 @@ export class Bill {
     const isDue =
       (end.kind === 'done' && !isUnheard(end, this.#turn)) ||
       (this.#turn.hasSpoken && (end.kind === 'cancelled' || this.#isPayersFault(end)))
-    const [locks, free] = [this.#locks, this.#free]
-    ;[this.#locks, this.#free] = [[], []]
-    const parts: Settlement[] = free.map((call) => call.settle(isDue ? 1n : 0n))
+    const locks = this.#locks.splice(0)
+    const parts: Settlement[] = this.#free.splice(0).map((call) => call.settle(isDue ? 1n : 0n))
     const paid: PaidPart[] = []
     const before = this.#settledKeys
     const due = isDue ? this.#due() : new Map<string, bigint>()
@@ -344,7 +336,7 @@ export class Bill {
       if (purse) purse.used -= lock.locked - amount
       const part = lock.settle(amount)
       parts.push(part)
-      if (amount > 0n) paid.push({ lock, amount, outside: part.outside })
+      if (amount > 0n) paid.push({ lock, amount: part.taken ?? amount, outside: part.outside })
     }
     return new Closing(parts, paid, () => (this.#settledKeys = before))
   }
@@ -376,15 +368,6 @@ export class Bill {
   #isPayersFault(end: End): boolean {
     return end.kind === 'failed' && (this.#failed || end.error.code === 'payment_required')
   }
-}
-
-function purseOf(payment: Payment): Purse {
-  return { payment, offered: payment.amount === undefined ? undefined : parseAmount(payment.amount), used: 0n }
-}
-
-/** Who says how much they pay does not pay more than that. */
-function hasRoom({ offered, used }: Purse, amount: bigint): boolean {
-  return offered === undefined || used + amount <= offered
 }
 
 function checked(text: string, currency: string): bigint {

@@ -63,7 +63,8 @@ export class Closing {
       this.done(thrown)
       return { kind: 'failed', output: [], error: UampError.from(thrown).toBody() }
     }
-    if (this.#paid.length === 0 || end.kind !== 'done') return end
+    // A wallet that learns that nothing was charged has its reserve back.
+    if (this.#parts.length === 0 || end.kind !== 'done') return end
     const uamp = end.extensions?.['uamp']
     return { ...end, extensions: { ...end.extensions, uamp: { ...(isRecord(uamp) && uamp), ...this.#told() } } }
   }

@@ -1,4 +1,5 @@
 import { UampError } from '../../protocol/errors.ts'
+import type { Payment } from '../../protocol/payment.ts'
 import type { AskOptions } from '../ports/agent.ts'
 import type { Charged, ChargeRequest, FreeQuota, HandedOn, HandOnRequest, Payments } from '../ports/payments.ts'
 import { Bill, type Billed, type Paid } from './bill.ts'
@@ -34,8 +35,14 @@ export class TurnMoney {
     if (payments && !options.relay) return this.#open(payments).ask(question, options)
     const { questions } = this.#turn
     // A token of this server is money here, and must not reach others.
-    const isOwn = payments !== undefined && questions.payment !== undefined && (await payments.isOwn(questions.payment))
-    return questions.ask('payment.required', question, isOwn ? { ...options, anew: true } : options)
+    const isOwn = async (payment: Payment | undefined): Promise<boolean> =>
+      payment !== undefined && (await payments?.isOwn(payment)) === true
+    const anew = await isOwn(questions.payment)
+    const answer = await questions.ask('payment.required', question, anew ? { ...options, anew } : options)
+    if (!(await isOwn(answer.payment))) return answer
+    throw new UampError('payment_required', 'This token pays agents of this server, and the money is for another one', {
+      details: { reason: 'token_invalid' },
+    })
   }
 
   charge(request: ChargeRequest): Promise<Charged> {

@@ -60,6 +60,8 @@ export interface Asked {
   readonly question: string
   readonly amount: bigint
   readonly currency: string
+  /** The client was told one sum for all charges of its request, so a payment that cannot be divided may be of more than this one. */
+  readonly isPart?: boolean | undefined
 }
 
 export interface Offer {
@@ -95,6 +97,8 @@ export interface Settlement {
    * Resolves with what the payer gets as a receipt.
    */
   readonly outside?: (() => Promise<Slot | undefined>) | undefined
+  /** What is taken if this money cannot be divided. Default: the amount that was asked for. */
+  readonly taken?: bigint | undefined
 }
 
 /** Why a payment is not taken (UAMP events §7.2). */

@@ -5,7 +5,7 @@ import { invalid, parseBody } from '../../wire/parse.ts'
 import { accountOf } from '../accounts.ts'
 import type { Caller } from './caller.ts'
 import { RefundBody, TransferBody } from './schema.ts'
-import { answer, cursorOf, keyOf, pageIn, shownMove } from './shown.ts'
+import { answer, bodyOf, cursorOf, keyOf, pageIn, shownMove } from './shown.ts'
 import { parsed, type RestParts, type TokenRoutes } from './tokens.ts'
 
 /** What can be done with accounts. */
@@ -41,7 +41,7 @@ export class AccountRoutes {
   /** `POST deposit` and `POST withdraw`: money comes from outside, or leaves. */
   async transfer(kind: 'deposit' | 'withdraw', call: KnownCall, caller: Caller): Promise<Response> {
     caller.checkOperator()
-    const { amount, currency = 'USD', principal, agent, description, idempotencyKey } = parseBody(TransferBody, await call.text())
+    const { amount, currency = 'USD', principal, agent, description, idempotencyKey } = parseBody(TransferBody, await bodyOf(call))
     if ((principal ?? agent) === undefined) throw invalid('Name the "principal", or the "agent", whose account it is', 'principal')
     const key = keyOf(call, idempotencyKey)
     const [account, outside] = [caller.account({ principal, agent, currency }), accountOf.outside(currency)]
@@ -56,7 +56,7 @@ export class AccountRoutes {
   /** `POST refund`: by the operator, and by those who may `host` the agent that was paid. */
   async refund(call: KnownCall, caller: Caller): Promise<Response> {
     caller.checkNamed()
-    const { paymentId, amount, description, idempotencyKey } = parseBody(RefundBody, await call.text())
+    const { paymentId, amount, description, idempotencyKey } = parseBody(RefundBody, await bodyOf(call))
     const { ledger } = this.#parts
     const key = keyOf(call, idempotencyKey)
     const payment = await ledger.payment(caller.tenant, paymentId)

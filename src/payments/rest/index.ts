@@ -3,7 +3,6 @@ import type { Ledger } from '../ledger.ts'
 import { AccountRoutes } from './accounts.ts'
 import { Caller } from './caller.ts'
 import { LockRoutes } from './locks.ts'
-import { BODY_BYTES } from './schema.ts'
 import { TokenRoutes } from './tokens.ts'
 
 export interface LedgerRestOptions {
@@ -30,7 +29,7 @@ function routesOf(host: Host, { ledger, isOpen }: { readonly ledger: Ledger; rea
   const accounts = new AccountRoutes(parts, tokens)
   const route = (method: HttpRoute['method'], path: string, run: Answer): HttpRoute => {
     const handle = (_: Request, call: KnownCall): Promise<Response> => run(call, new Caller(call, { host, isOpen }))
-    const body = method === 'GET' ? {} : ({ bodyBytes: BODY_BYTES, body: 'text' } as const)
+    const body = method === 'GET' ? {} : ({ body: 'text' } as const)
     return {
       method,
       path: `/api/payments/${path}`,

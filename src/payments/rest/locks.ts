@@ -8,7 +8,7 @@ import type { PayLock } from '../locks.ts'
 import type { PayToken } from '../tokens.ts'
 import type { Caller } from './caller.ts'
 import { DEPTH, ExtendBody, LockBody, lockTtlMs, ReleaseBody, SettleBody, USUAL_TTL_MS } from './schema.ts'
-import { answer, keyOf, shownLock } from './shown.ts'
+import { answer, bodyOf, keyOf, shownLock } from './shown.ts'
 import { listed, parsed, shownNew, type RestParts, type TokenRoutes } from './tokens.ts'
 
 type Settling = ReturnType<typeof parseBody<typeof SettleBody>>
@@ -30,7 +30,7 @@ export class LockRoutes {
   /** `POST lock` of a seller, with a token; or of a payer, who gets a token for so much. */
   async open(call: KnownCall, caller: Caller): Promise<Response> {
     caller.checkNamed()
-    const body = parseBody(LockBody, await call.text())
+    const body = parseBody(LockBody, await bodyOf(call))
     const { token: text, amount, audience } = body
     if (text === undefined) return this.#payer(body, caller)
     const found = await this.#tokens.usable(caller, text)
@@ -76,7 +76,7 @@ export class LockRoutes {
   /** `PATCH lock/:id`: locks more of the same token. */
   async extend(call: KnownCall, caller: Caller): Promise<Response> {
     const lock = await this.#own(call.params['id'], caller)
-    const { amount } = parseBody(ExtendBody, await call.text())
+    const { amount } = parseBody(ExtendBody, await bodyOf(call))
     const { ledger } = this.#parts
     const token = await ledger.tokens.get(lock.tenant, lock.token)
     if (!token) throw new UampError('conflict', 'The token of this lock has ended')
@@ -85,7 +85,7 @@ export class LockRoutes {
 
   /** `POST settle`. */
   async settle(call: KnownCall, caller: Caller): Promise<Response> {
-    const body = parseBody(SettleBody, await call.text())
+    const body = parseBody(SettleBody, await bodyOf(call))
     const key = keyOf(call, body.idempotencyKey) ?? this.#parts.host.newId()
     const lock = await this.#own(body.lockId, caller)
     const amount = body.usage ? this.#costOf(body, lock) : body.amount === undefined ? undefined : parsed(body.amount)
@@ -100,7 +100,7 @@ export class LockRoutes {
 
   /** `POST release` and `DELETE lock/:id`. A lock that has ended stays as it is. */
   async release(call: KnownCall, caller: Caller): Promise<Response> {
-    const id = call.params['id'] ?? parseBody(ReleaseBody, await call.text()).lockId
+    const id = call.params['id'] ?? parseBody(ReleaseBody, await bodyOf(call)).lockId
     const lock = await this.#own(id, caller)
     const { ledger } = this.#parts
     await ledger.locks.release(lock)

@@ -1,12 +1,13 @@
 import { formatAmount } from '../../protocol/money.ts'
 import type { KnownCall } from '../../core/ports/transport.ts'
+import { UampError } from '../../protocol/errors.ts'
 import { base64Url, bytesIn } from '../../protocol/base64.ts'
 import { invalid, parseValue } from '../../wire/parse.ts'
 import { wholeNumber } from '../../wire/openai/paging.ts'
 import { changeOf, type Account, type Movement } from '../accounts.ts'
 import type { PayLock } from '../locks.ts'
 import type { PayToken } from '../tokens.ts'
-import { Key } from './schema.ts'
+import { BODY_BYTES, Key } from './schema.ts'
 
 const PAGE = { usual: 20, min: 1, max: 100 }
 const CURSOR_CHARS = 2048
@@ -14,6 +15,16 @@ const CURSOR_CHARS = 2048
 /** Nobody keeps what is said of money. */
 export function answer(body: object, status = 200): Response {
   return new Response(JSON.stringify(body), { status, headers: { 'content-type': 'application/json', 'cache-control': 'no-store' } })
+}
+
+/** The body of a request. Its size is not the route's bound, because strangers are asked for a token before they are told that. */
+export async function bodyOf(call: KnownCall): Promise<string> {
+  const tooLarge = (): UampError =>
+    new UampError('too_large', `A body may have at most ${BODY_BYTES} bytes`, { details: { limit: BODY_BYTES } })
+  if (Number(call.request.headers.get('content-length')) > BODY_BYTES) throw tooLarge()
+  const text = await call.text()
+  if (text.length > BODY_BYTES) throw tooLarge()
+  return text
 }
 
 export function isoTime(time: number): string {

@@ -7,7 +7,7 @@ import type { Ledger } from '../ledger.ts'
 import type { PayToken } from '../tokens.ts'
 import type { Caller } from './caller.ts'
 import { DelegateBody, DEPTH, TokenBody, TopUpBody, USUAL_TTL_MS, VerifyBody } from './schema.ts'
-import { answer, cursorOf, isoTime, pageIn, shownToken } from './shown.ts'
+import { answer, bodyOf, cursorOf, isoTime, pageIn, shownToken } from './shown.ts'
 
 export interface RestParts {
   readonly host: Host
@@ -40,7 +40,7 @@ export class TokenRoutes {
 
   /** `POST verify`: what a token is worth. A worthless one is an answer, and no error. */
   async verify(call: KnownCall, caller: Caller): Promise<Response> {
-    const { token: text, agent } = parseBody(VerifyBody, await call.text())
+    const { token: text, agent } = parseBody(VerifyBody, await bodyOf(call))
     const found = await this.#parts.ledger.tokens.verify(caller.tenant, text)
     const wrong = found ? this.wrongWith(found, agent ?? caller.pathAgent) : NOT_OURS
     if (!found || wrong) return answer({ valid: false, balance: '0.00', reason: wrong?.code, message: wrong?.message })
@@ -76,7 +76,7 @@ export class TokenRoutes {
 
   /** `POST delegate`: whoever has the text of a token may hand a part of it on, as far as its depth allows. */
   async delegate(call: KnownCall, caller: Caller): Promise<Response> {
-    const { parentToken, delegateTo, amount, expiresIn } = parseBody(DelegateBody, await call.text())
+    const { parentToken, delegateTo, amount, expiresIn } = parseBody(DelegateBody, await bodyOf(call))
     const { token: parent } = await this.usable(caller, parentToken)
     const expiresAt = expiresIn === undefined ? undefined : this.#parts.host.now() + expiresIn * 1000
     const made = await this.#parts.ledger.tokens.delegate(parent, { agents: listed(delegateTo), amount: parsed(amount), expiresAt })
@@ -94,7 +94,7 @@ export class TokenRoutes {
       maxDepth = DEPTH.usual,
       principal,
       source,
-    } = parseBody(TokenBody, await call.text())
+    } = parseBody(TokenBody, await bodyOf(call))
     const isFresh = (source ?? (caller.isOperator ? 'outside' : 'account')) === 'outside'
     if (isFresh) caller.checkOperator()
     if (!caller.owns(principal ?? caller.id)) throw new UampError('not_found', 'There is no account of this name')
@@ -144,7 +144,7 @@ export class TokenRoutes {
   /** `POST tokens/:id/topup`: from the account of its owner, which the operator may fill for it. */
   async topUp(call: KnownCall, caller: Caller): Promise<Response> {
     const token = await this.own(call.params['id'], caller)
-    const { amount: text, source } = parseBody(TopUpBody, await call.text())
+    const { amount: text, source } = parseBody(TopUpBody, await bodyOf(call))
     const { ledger } = this.#parts
     const amount = parsed(text)
     const { owner, currency } = token

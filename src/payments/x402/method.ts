@@ -81,7 +81,7 @@ export class X402Method implements PaymentMethod {
     if (asked.currency !== config.currency) {
       return { refused: 'token_invalid', message: `x402 pays prices in ${config.currency} here, and this one is in ${asked.currency}` }
     }
-    const proof = readProof(payment, exactFor(config, asked.amount))
+    const proof = readProof(payment, exactFor(config, asked.amount), asked)
     if ('refused' in proof) return proof
     const { network, asset } = config
     const key = this.#records.keyOf({ network, asset, payer: proof.from, nonce: proof.nonce })
@@ -115,7 +115,7 @@ export class X402Method implements PaymentMethod {
     }
     const late = outOfTime(proof, now())
     if (late) return late
-    const question = facilitated(proof, exactFor(config, asked.amount), asked.agent)
+    const question = facilitated(proof, { ...exactFor(config, asked.amount), amount: `${proof.value}` }, asked.agent)
     const refusal = await this.#facilitator.verify(question, proof, closing)
     if (refusal) return refusal
     const { agent, session, response, question: name, currency, principal } = asked
@@ -220,6 +220,7 @@ class Verified extends Whole {
         return paid ? [records.set({ ...paid, state: 'settled' })] : []
       },
       done: release,
+      taken: this.locked,
       outside: async () => {
         const settled = await settler.begin(this.record)
         if ('failed' in settled) throw notSettled(settled.failed, this.record, x402)
@@ -249,6 +250,7 @@ class Credit extends Whole {
     return {
       operations: [records.set({ ...this.record, state: 'settled' })],
       done: release,
+      taken: this.locked,
       outside: () => Promise.resolve(receiptOf(this.record) as Receipt & Slot),
     }
   }

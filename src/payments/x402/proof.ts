@@ -1,4 +1,4 @@
-import type { Refusal } from '../../core/ports/payments.ts'
+import type { Asked, Refusal } from '../../core/ports/payments.ts'
 import { bytesIn } from '../../protocol/base64.ts'
 import { fieldsOf, isRecord, jsonIn, type Slot } from '../../protocol/json.ts'
 import type { Payment } from '../../protocol/payment.ts'
@@ -49,14 +49,18 @@ function objectIn(text: string): Slot | undefined {
   return isRecord(object) && 'x402Version' in object ? object : undefined
 }
 
-/** The proof in a payment, if it pays exactly what `exact` asks for. Times are not looked at: a proof may have been used in time. */
-export function readProof(payment: Payment, exact: Exact): Proof | Refusal {
+/**
+ * The proof in a payment, if it pays exactly what is asked, or more than a part of it. Times are not looked at: a proof may have been used
+ * in time.
+ */
+export function readProof(payment: Payment, part: Exact, { isPart = false }: Pick<Asked, 'isPart'> = {}): Proof | Refusal {
   const payload = objectOf(payment)
   if (!payload) return invalid('The payment has no proof that can be read')
   const { x402Version: version } = payload
   if (version !== 1 && version !== 2) return invalid('The payment is of another version of x402 than 1 and 2')
   const accepted = version === 2 ? payload['accepted'] : payload
   if (!isRecord(accepted)) return invalid('The payment does not say what it accepts')
+  const exact = isPart ? { ...part, amount: larger(fieldsOf(fieldsOf(payload['payload'])['authorization'])['value'], part.amount) } : part
   const { scheme, network } = accepted
   if (scheme !== 'exact') return invalid('The payment is not of the scheme "exact"')
   if (network !== exact.network && (version === 2 || network !== networkName(exact.network))) {
@@ -64,6 +68,10 @@ export function readProof(payment: Payment, exact: Exact): Proof | Refusal {
   }
   const mismatch = version === 2 ? mismatchOf(accepted, exact) : undefined
   return mismatch ?? readAuthorization(payload, { version, exact })
+}
+
+function larger(given: unknown, asked: string): string {
+  return matches(given, WHOLE) && BigInt(given) > BigInt(asked) ? given : asked
 }
 
 /** A payer of version 2 repeats what was asked. */

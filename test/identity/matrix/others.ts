@@ -139,6 +139,29 @@ const ISSUER: readonly Operation[] = [
   form('/auth/revoke', { token: 'x' }),
 ]
 
+const PAYMENTS: readonly Operation[] = [
+  { ...UAMP, route: 'POST /api/payments/verify', asks: 'pay', request: () => post('/api/payments/verify', { token: 'x' }) },
+  ...['tokens', 'balance', 'statements'].map((name): Operation => ({
+    ...UAMP,
+    route: `GET /api/payments/${name}`,
+    asks: 'pay',
+    request: () => get(`/api/payments/${name}`),
+  })),
+  ...['deposit', 'withdraw'].map((name): Operation => ({
+    ...UAMP,
+    route: `POST /api/payments/${name}`,
+    asks: 'bank',
+    request: () => post(`/api/payments/${name}`, { principal: 'alice', amount: '1' }),
+  })),
+]
+
+/** Locks, tokens and payments have rules of their own, which also ask who opened, holds or is paid: test/payments/rest-hostile.test.ts. */
+export const OF_MONEY = [
+  ...['lock', 'settle', 'release', 'delegate', 'tokens', 'tokens/:id/topup', 'refund'].map((path) => `POST /api/payments/${path}`),
+  ...['GET', 'PATCH', 'DELETE'].map((method) => `${method} /api/payments/lock/:id`),
+  ...['GET', 'DELETE'].map((method) => `${method} /api/payments/tokens/:id`),
+]
+
 const SERVER: readonly Operation[] = [
   ...['/', '/agents', '/health', '/ready'].map((path): Operation => ({
     ...UAMP,
@@ -156,5 +179,6 @@ export const OTHERS: Readonly<Record<string, readonly Operation[]>> = {
   'media of Omnia': MEDIA,
   ACP: ACP_HTTP,
   'the token endpoint': ISSUER,
+  payments: PAYMENTS,
   'the server itself': SERVER,
 }

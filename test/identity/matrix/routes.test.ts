@@ -4,7 +4,7 @@ import { A2A } from './a2a.ts'
 import { decisionOf } from './forms.ts'
 import { OPENAI } from './openai.ts'
 import { decided, expectedOf, nameOf, type Operation } from './operation.ts'
-import { OTHERS } from './others.ts'
+import { OF_MONEY, OTHERS } from './others.ts'
 import { AGENT, callers, FEW, rowFor, rowOf, type Caller, type Row } from './rule.ts'
 import { knock, SOCKETS, waysOf } from './sockets.ts'
 import { OWN_AGENT, Things, World } from './world.ts'
@@ -35,7 +35,7 @@ const MOUNTS = { '': callers, [`/agents/${AGENT}`]: FEW }
 verifies('identity:matrix:listed', 'a route that is new has no verdict yet: every one that the server lists has one', async () => {
   const { routes } = (await (await fetch(world.url)).json()) as { routes: string[] }
   const listed = new Set(routes.map((line) => line.replace(/ \(.*\)$/, '')))
-  const known = [...Object.values(PROTOCOLS).flat(), ...SOCKETS].map(({ route }) => route)
+  const known = [...[...Object.values(PROTOCOLS).flat(), ...SOCKETS].map(({ route }) => route), ...OF_MONEY]
   expect(known.filter((route) => !listed.has(route))).toEqual(['GET /'])
   expect([...listed].filter((route) => !known.includes(route))).toEqual([])
 })

@@ -114,9 +114,12 @@ export class Bill {
   #giveBack(locks: readonly Authorisation[]): void {
     for (const lock of locks) {
       const settled = lock.settle(0n)
-      const done = (failure?: unknown): void => settled.done(failure)
-      if (settled.operations.length === 0) done()
-      else void this.#options.payments.write(settled.operations).then(() => done(), done)
+      if (settled.operations.length === 0) settled.done()
+      else
+        void this.#options.payments.write(settled.operations).then(
+          () => settled.done(),
+          (failure: unknown) => settled.done(failure),
+        )
     }
   }
 

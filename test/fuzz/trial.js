@@ -1,7 +1,7 @@
 // @ts-check
 import { Bystander } from './bystander.js'
 import { Case } from './case.js'
-import { CORPUS, PLANTED, uncovered } from './corpus/index.js'
+import { CORPUS, isThere, PLANTED, uncovered } from './corpus/index.js'
 import { Host, PROCESS_RULES } from './host.js'
 import { Ids } from './ids.js'
 import { prepare } from './prepare.js'
@@ -124,6 +124,7 @@ export class Trial {
 
   async #checkRoutes() {
     const { routes } = /** @type {{ routes: string[] }} */ (await (await fetch(this.#url)).json())
+    this.#ground = { ...this.#ground, entries: this.#ground.entries.filter((each) => isThere(each, routes)) }
     const { missing, unknown } = uncovered(routes.filter((line) => !line.endsWith('(planted)')))
     if (missing.length > 0) this.#find('every route is in the corpus', `add requests for ${missing.join(', ')}`)
     if (unknown.length > 0) this.#find('every route is in the corpus', `the server does not have ${unknown.join(', ')}`)

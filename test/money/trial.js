@@ -8,6 +8,7 @@ import { Books, CALLERS } from './books.js'
 import { HTTP } from './spenders/http.js'
 import { SOCKETS } from './spenders/sockets.js'
 import { Host } from '../support/killed/host.js'
+import { paymentSecretsUnder } from '../support/payment-secrets.js'
 import { randomFrom } from '../support/random.js'
 import { Gone, must, Violation } from '../support/violation.js'
 
@@ -61,6 +62,8 @@ export class Trial {
       await trial.#open()
       while (trial.books.done < spends) await trial.#live(spends)
       await trial.#close()
+      const left = paymentSecretsUnder(data)
+      must(left.length === 0, 'no token is left in the data folder', left.join(', '))
       return trial
     } finally {
       rmSync(data, { recursive: true, force: true })

@@ -1,4 +1,6 @@
 // @ts-check
+import { AMOUNTS, FORGED, PAYMENTS, PROOFS } from './payments.js'
+
 /** @typedef {import('../../support/random.js').Random} Random */
 
 const HUNDRED_KB = 100 * 1024
@@ -89,6 +91,9 @@ const VALUES = [
   () => JSON.parse('{"then":"x","toString":"x","valueOf":null,"toJSON":"x","hasOwnProperty":1}'),
   () => ({ $ref: '#' }),
   (random) => random.pick(IDS),
+  (random) => random.pick(AMOUNTS),
+  (random) => random.pick(PAYMENTS),
+  (random) => random.pick([...FORGED, ...PROOFS]),
   (random) => random.pick(COMMANDS),
   (random) => random.whole(-(2 ** 31), 2 ** 31),
   (random) => Array.from({ length: random.whole(1, 40) }, () => String.fromCharCode(random.whole(0, 0xffff))).join(''),

@@ -1,5 +1,6 @@
 // @ts-check
 import { deflateSync, gzipSync } from 'node:zlib'
+import { FORGED, PROOFS } from './payments.js'
 
 /** @typedef {import('../../support/random.js').Random} Random */
 
@@ -20,6 +21,7 @@ import { deflateSync, gzipSync } from 'node:zlib'
  * @property {boolean} broken it need not be answered: closing the connection will do
  */
 
+const PAYMENT_HEADERS = ['x-payment', 'payment-signature', 'x-payment-token']
 const CONTENT_TYPES = [
   'text/plain',
   'application/xml',
@@ -100,6 +102,7 @@ const HEADERS = [
   ['x-payment', 'e30='],
   ['x-payment', '@@@'],
   ['payment-signature', 'eyJ4IjpbXX0='],
+  ...[...FORGED, ...PROOFS].flatMap((value) => PAYMENT_HEADERS.map((name) => /** @type {[string, string]} */ ([name, value]))),
   ['openai-beta', 'realtime=v1'],
   ['origin', 'https://evil.example'],
   ['origin', 'null'],

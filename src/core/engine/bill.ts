@@ -16,7 +16,7 @@ import type {
   Settlement,
 } from '../ports/payments.ts'
 import { Closing, giveBack, type PaidPart } from './closing.ts'
-import { accepted, demand, isUnheard, refused, type PaymentQuestion } from './payment-words.ts'
+import { accepted, demand, refused, type PaymentQuestion } from './payment-words.ts'
 import { hasRoom, purseOf, type Purse } from './purse.ts'
 import type { QuestionBook } from './questions.ts'
 import type { End } from './run.ts'
@@ -84,6 +84,8 @@ export class Bill {
   #settledKeys: Record<string, string>
   readonly #numbers = new Map<string, number>()
   #failed = false
+  /** A question for money is open, or was when the turn was stopped. */
+  #isAsking = false
   /** Charges are made one after the other: two at once would both take the same money for theirs. */
   #last: Promise<unknown> = Promise.resolve()
 
@@ -264,17 +266,21 @@ export class Bill {
     take: (purse: Purse) => Promise<T | Refusal>,
   ): Promise<{ readonly found: T; readonly answer: Submitted }> {
     const { payments, now } = this.#options
+    // A client that begins anew is asked for all of it.
+    const whole = this.#turn.paysAnew ? { ...asked, amount: asked.amount + this.due(asked.currency) } : asked
     let refusal = given
     if (refusal) this.#turn.emit(refused(asked, refusal))
     for (let turn = 1; turn <= TRIES; turn++) {
       const key = turn === 1 ? asked.question : `${asked.question}~${turn}`
-      const draft = demand(question, this.#wholeOf(asked), {
-        offer: payments.offer(this.#wholeOf(asked)),
+      const draft = demand(question, whole, {
+        offer: payments.offer(whole),
         until: now() + timeoutMs,
         isTopup,
         refusal,
       })
+      this.#isAsking = true
       const answer = await this.#turn.questions.ask('payment.required', draft, { key, timeoutMs }).catch(unpaid)
+      this.#isAsking = false
       const found = await take(purseOf(answer.payment))
       if (!('refused' in found)) return { found, answer }
       refusal = found
@@ -283,11 +289,6 @@ export class Bill {
     }
     this.#failed = true
     throw new UampError('payment_required', refusal?.message ?? 'Nobody paid', { details: { reason: refusal?.refused } })
-  }
-
-  /** What is asked for: what is missing, or all of it where the client begins anew. */
-  #wholeOf(asked: Asked): Asked {
-    return this.#turn.paysAnew ? { ...asked, amount: asked.amount + this.due(asked.currency) } : asked
   }
 
   async #accept(lock: Authorisation, purse: Purse | undefined): Promise<true> {
@@ -320,9 +321,10 @@ export class Bill {
    */
   close(end: End): Closing | undefined {
     if (this.#locks.length === 0 && this.#free.length === 0) return undefined
-    const isDue =
-      (end.kind === 'done' && !isUnheard(end, this.#turn)) ||
-      (this.#turn.hasSpoken && (end.kind === 'cancelled' || this.#isPayersFault(end)))
+    const { hasSpoken, paysAnew } = this.#turn
+    const isOver = end.kind === 'done' || (hasSpoken && (end.kind === 'cancelled' || this.#isPayersFault(end)))
+    // The client may get a question for money instead of what was said.
+    const isDue = isOver && !(paysAnew && this.#isAsking && !(paysAnew.isHeard && hasSpoken))
     const locks = this.#locks.splice(0)
     const parts: Settlement[] = this.#free.splice(0).map((call) => call.settle(isDue ? 1n : 0n))
     const paid: PaidPart[] = []

@@ -3,8 +3,6 @@ import type { Slot } from '../../protocol/json.ts'
 import { formatAmount } from '../../protocol/money.ts'
 import type { QuestionDraft } from '../ports/agent.ts'
 import type { Asked, Authorisation, Offer, Refusal } from '../ports/payments.ts'
-import type { End } from './run.ts'
-import type { PaysAnew } from './session-parts.ts'
 
 export type PaymentQuestion = QuestionDraft<'payment.required'>
 
@@ -55,15 +53,6 @@ export function refused({ amount }: Asked, { refused: code, message, balance, ca
     ...(balance !== undefined && { balance_current: formatAmount(balance) }),
     can_retry: canRetry,
   }
-}
-
-/** The response ends with a question for money, and its client gets that instead of what was said. */
-export function isUnheard(
-  { waiting }: Extract<End, { kind: 'done' }>,
-  { paysAnew, hasSpoken }: { readonly paysAnew: PaysAnew | undefined; readonly hasSpoken: boolean },
-): boolean {
-  if (!paysAnew || !waiting?.some(({ type }) => type === 'payment.required')) return false
-  return !paysAnew.isHeard || !hasSpoken
 }
 
 function seconds(ms: number): number {

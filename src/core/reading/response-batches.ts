@@ -18,6 +18,7 @@ const IDLE: ReadonlySet<string> = new Set([
   'rate_limit',
   'payment.accepted',
   'payment.balance',
+  'payment.error',
 ])
 
 /** An event that refuses the whole response: nothing was said before it. */

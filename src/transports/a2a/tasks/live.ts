@@ -260,7 +260,7 @@ export class Lives {
 const NAME = 'a2a.message'
 
 /** Events that say nothing yet. */
-const IDLE: ReadonlySet<string> = new Set(['usage.delta', 'payment.accepted'])
+const IDLE: ReadonlySet<string> = new Set(['usage.delta', 'payment.accepted', 'payment.error'])
 
 /** Finds out from the first event of an agent whether it answers with a message. */
 class DirectAnswer {

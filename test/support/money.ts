@@ -33,7 +33,9 @@ export async function coin({ ledger }: Mint, amount: string, options: CoinOption
 
 /** A token whose time is over. */
 export async function expiredCoin(server: Mint, amount = '5'): Promise<string> {
-  const ttlMs = 1
+  // The first token has to wait for the key.
+  await coin(server, '1')
+  const ttlMs = 1000
   const text = await coin(server, amount, { ttlMs })
   await sleep(ttlMs + 1)
   return text

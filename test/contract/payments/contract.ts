@@ -12,8 +12,10 @@ const TWICE = 'The first half and the second.'
 export function contract(drivers: readonly Driver[]): void {
   const holds = new Holds()
   let server: RunningServer
+  let expired: string
   beforeAll(async () => {
     server = await serve(shop(holds), { port: 0, data: 'memory', log: () => undefined })
+    expired = await expiredCoin(server)
   })
   afterAll(() => server.close({ graceMs: 0 }))
 
@@ -80,7 +82,7 @@ export function contract(drivers: readonly Driver[]): void {
     test('what is worth nothing is refused, and the next payment is taken', async () => {
       const others = { agents: ['another'] }
       const worthless: Record<string, readonly [token: string, code: string]> = {
-        expired: [await expiredCoin(server), 'token_expired'],
+        expired: [expired, 'token_expired'],
         'for another agent': [await coin(server, '5', others), 'token_invalid'],
         'another currency': [await coin(server, '5', { currency: 'EUR' }), 'token_invalid'],
         'too little': [await coin(server, '0.04'), 'insufficient_balance'],
@@ -88,9 +90,11 @@ export function contract(drivers: readonly Driver[]): void {
       for (const [name, token] of Object.entries(await forgedCoins(server))) worthless[name] = [token, 'token_invalid']
       for (const [name, [token, code]] of Object.entries(worthless)) {
         const client = await open(driver)
-        await client.say('/pay 0.05')
+        const asked = await client.say('/pay 0.05')
         const refused = await client.pay(token)
         expect(refused, name).toMatchObject({ end: 'asked', text: '', demand: { amount: '0.05', error: code } })
+        // Nothing was said yet: who was refused with a status is refused with it again.
+        expect(refused.status, name).toBe(asked.status)
         if (refused.events?.some(({ type }) => type === 'payment.error')) {
           const [error] = refused.events.filter(({ type }) => type === 'payment.error')
           expect(error, name).toMatchObject({ code, can_retry: true, balance_required: '0.05' })

@@ -6,6 +6,8 @@ export interface Told {
   text: string
   /** `done`, `asked`, `cancelled`, `error <code>`. */
   end: string
+  /** The status, where HTTP has refused the request. */
+  status?: number | undefined
   /** What has to be paid. */
   demand?: Demand | undefined
   /** The events about payments, and `text` for words, in order; undefined where the protocol has no place for them. */

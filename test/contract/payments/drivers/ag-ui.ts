@@ -23,6 +23,7 @@ export const agUi: Driver = {
       const body = { threadId, runId: randomUUID(), protocolVersion: '1.0', messages, ...more }
       interrupt = undefined
       told.demand = undefined
+      told.status = undefined
       told.end = 'no end'
       try {
         for await (const { data } of sse(`${url}/ag-ui`, body, { headers, signal: leave.signal })) {
@@ -49,7 +50,7 @@ export const agUi: Driver = {
         if (!(thrown instanceof Refused)) throw thrown
         if (!thrown.message.startsWith('402')) return { ...told, end: `error ${thrown.code}` }
         const { accepts } = JSON.parse(thrown.body ?? '{}').error.details
-        return { ...told, end: 'asked', demand: demandIn(accepts) }
+        return { ...told, end: 'asked', status: 402, demand: demandIn(accepts) }
       }
       messages.push(...messagesOf(heard))
       return { ...told }

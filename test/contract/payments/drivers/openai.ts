@@ -39,7 +39,7 @@ function driver(name: string, path: string, { ask, body, ...more }: { ask: Ask; 
 function refusedWith(thrown: unknown, text = ''): Told {
   if (!(thrown instanceof Refused)) throw thrown
   if (!thrown.message.startsWith('402')) return { text, end: `error ${thrown.code}` }
-  return { text, end: 'asked', demand: demandIn(JSON.parse(thrown.body ?? '{}').error.accepts) }
+  return { text, end: 'asked', status: 402, demand: demandIn(JSON.parse(thrown.body ?? '{}').error.accepts) }
 }
 
 const MESSAGES = (prompt: string) => ({ model: 'shop', messages: [{ role: 'user', content: prompt }] })

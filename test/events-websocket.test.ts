@@ -87,7 +87,7 @@ verifies('uamp:session:update-connection', 'a token without a session id is for 
 test('with several sessions a change of the configuration has to name one; tokens are for all of them', async () => {
   const payer = defineAgent('payer', async function* (turn) {
     const { payment } = await turn.ask('payment.required', { requirements: { amount: '1', currency: 'USD' } })
-    yield text(`${payment.token} ${turn.config.instructions}`)
+    yield text(`${payment.token?.slice(-8)} ${turn.config.instructions}`)
   })
   const server = await startServer(payer)
   const ofAll = await coin(server, '5')
@@ -104,7 +104,7 @@ test('with several sessions a change of the configuration has to name one; token
   void wire.send({ type: 'session.update', payment_token: ofAll })
   await wire.next((event) => event.type === 'session.updated' && event['session_id'] === undefined)
   const three = await wire.open()
-  for (const session of [one, two, three]) expect(textOf(await say(wire, 'pay', { session }))).toBe(`${ofAll} undefined`)
+  for (const session of [one, two, three]) expect(textOf(await say(wire, 'pay', { session }))).toBe(`${ofAll.slice(-8)} undefined`)
 })
 
 verifies('uamp:session:create-first', 'before session.create there is nothing to talk to', async () => {
@@ -265,7 +265,7 @@ test('the payment token of a connection pays for interactions, also one that cam
     if (turn.messages[0]?.content === 'wait') await new Promise((resolve) => turn.signal.addEventListener('abort', resolve))
     const requirements = { amount: '1.00', currency: 'USD', schemes: [{ scheme: 'token' }] }
     const { payment } = await turn.ask('payment.required', { requirements })
-    yield text(`paid with ${payment.token}`)
+    yield text(`paid with ${payment.token?.slice(-8)}`)
   })
   const server = await startServer(shop, { tokens: SECRETS, grants: { portal: ['platform'] } })
   const { url } = server
@@ -279,7 +279,7 @@ test('the payment token of a connection pays for interactions, also one that cam
     await wire.next('session.updated')
     void wire.send({ ...INTERACTION, session_id: crypto.randomUUID() })
     const told = await wire.next(({ type }) => type === 'response.done' || type === 'payment.required')
-    expect(told).toMatchObject({ type: 'response.done', response: { output: [{ text: `paid with ${token}` }] } })
+    expect(told).toMatchObject({ type: 'response.done', response: { output: [{ text: `paid with ${token.slice(-8)}` }] } })
   }
 })
 

@@ -59,22 +59,26 @@ describe('UAMP events', () => {
       expect(types(wire)).toEqual(['payment.required', 'payment.accepted', 'response.delta', 'response.done', 'payment.balance'])
     },
   )
-  verifies(['uamp:payment:error-codes', 'uamp:payment:retry'], 'each payment that is not taken has a code, and the next one is', async () => {
-    const { server, wire, token } = await asked()
-    const bad = [
-      [await expiredCoin(server), 'token_expired'],
-      [WORTHLESS, 'token_invalid'],
-      [await coin(server, '0.001'), 'insufficient_balance'],
-    ] as const
-    for (const [given, code] of bad) {
+  verifies(
+    ['uamp:payment:error-codes', 'uamp:payment:retry'],
+    'each payment that is not taken has a code, and the next one is',
+    async () => {
+      const { server, wire, token } = await asked()
+      const bad = [
+        [await expiredCoin(server), 'token_expired'],
+        [WORTHLESS, 'token_invalid'],
+        [await coin(server, '0.001'), 'insufficient_balance'],
+      ] as const
+      for (const [given, code] of bad) {
+        await wire.next('payment.required')
+        await pays(wire, given)
+        expect(await wire.next('payment.error')).toMatchObject({ code, can_retry: true })
+      }
       await wire.next('payment.required')
-      await pays(wire, given)
-      expect(await wire.next('payment.error')).toMatchObject({ code, can_retry: true })
-    }
-    await wire.next('payment.required')
-    await pays(wire, token)
-    await wire.next('response.done')
-  })
+      await pays(wire, token)
+      await wire.next('response.done')
+    },
+  )
   verifies('uamp:payment:session-token', 'the token of a session pays for its responses, and a worthless one does not', async () => {
     const server = await startServer(shop)
     const wire = await overWebSocket(server.url)

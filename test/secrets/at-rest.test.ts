@@ -124,7 +124,7 @@ const ways: Readonly<Record<string, Way>> = {
     talk(
       `${url}/omnia?agent=bot`,
       [
-        { type: 'message', content: 'pay', metadata: { payment_token: `${token}-early` } },
+        { type: 'message', content: 'pay' },
         (heard) => {
           const session_id = /"session_id":"([^"]+)"/.exec(heard)?.[1]
           const again = { type: 'message', session_id, content: 'pay', metadata: { payment_token: token } }
@@ -133,6 +133,8 @@ const ways: Readonly<Record<string, Way>> = {
       ],
       /"type":"done"/,
     ),
+  'Omnia, in advance': (url, token) =>
+    talk(`${url}/omnia?agent=bot`, [{ type: 'message', content: 'pay', metadata: { payment_token: token } }], /"type":"done"/),
   Realtime: (url, token) =>
     talk(
       `${url}/v1/realtime?model=m`,

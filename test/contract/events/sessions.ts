@@ -9,6 +9,9 @@ import { isEnd, mirrored, say, textOf } from '../../support/talk.ts'
 import { verifies } from '../../support/verifies.ts'
 import type { Connect, Heard } from '../../support/wire.ts'
 
+/** Tells tokens apart: no test may leave a whole one behind. */
+const short = (token = ''): string => token.slice(-8)
+
 const refused = async (opening: Promise<unknown>): Promise<{ code: string; details?: Record<string, unknown> }> =>
   opening.then(
     () => Promise.reject(new Error('it was accepted')),
@@ -212,7 +215,7 @@ export function sessionsContract(binding: string, connect: Connect): void {
         const { payment } = await turn.ask('payment.required', { requirements: { amount: '1', currency: 'USD' } })
         const { approved } = await turn.ask('x.approval.request', { message: 'Sure?' })
         const { config, client } = turn
-        yield text(JSON.stringify({ result, approved, payment, instructions: config.instructions, client: client?.id }))
+        yield text(JSON.stringify({ result, approved, paid: short(payment.token), instructions: config.instructions, client: client?.id }))
       })
       const server = await startServer(payer)
       const paying = await coin(server, '5')
@@ -237,7 +240,7 @@ export function sessionsContract(binding: string, connect: Connect): void {
       expect(JSON.parse(textOf(wire.heard))).toEqual({
         result: '"seen"',
         approved: true,
-        payment: { scheme: 'token', token: paying },
+        paid: short(paying),
         instructions: 'New.',
         client: 'renamed',
       })
@@ -253,16 +256,16 @@ export function sessionsContract(binding: string, connect: Connect): void {
     test('a payment token comes with the session, or with one input', async () => {
       const payer = defineAgent('payer', async function* (turn) {
         const { payment } = await turn.ask('payment.required', { requirements: { amount: '1', currency: 'USD' } })
-        yield text(payment.token ?? '')
+        yield text(short(payment.token))
       })
       const server = await startServer(payer)
       const [ofSession, ofInput] = [await coin(server, '5'), await coin(server, '5')]
       const wire = await connect(server.url)
       await wire.open({ payment_token: ofSession })
-      expect(textOf(await say(wire, 'one'))).toBe(ofSession)
+      expect(textOf(await say(wire, 'one'))).toBe(short(ofSession))
       await wire.send({ type: 'input.text', text: 'two', payment_token: ofInput })
-      expect(textOf(await say(wire, 'two'))).toBe(ofInput)
-      expect(textOf(await say(wire, 'three'))).toBe(ofSession)
+      expect(textOf(await say(wire, 'two'))).toBe(short(ofInput))
+      expect(textOf(await say(wire, 'three'))).toBe(short(ofSession))
     })
 
     verifies(

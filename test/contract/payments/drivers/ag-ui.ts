@@ -33,7 +33,7 @@ export const agUi: Driver = {
             told.text += event['delta']
             if (told.events?.at(-1)?.type !== 'text') told.events?.push({ type: 'text' })
           }
-          if (event.type === 'CUSTOM' && /^uamp\.payment\./.test(event['name'])) {
+          if (event.type === 'CUSTOM' && event['name'].startsWith('uamp.payment.')) {
             told.events?.push({ ...event['value'], type: event['name'].slice('uamp.'.length) })
           }
           if (event.type === 'RUN_ERROR') told.end = `error ${event['code']}`

@@ -1,3 +1,5 @@
+import type { Payment } from '../protocol/payment.ts'
+import { paymentFrom } from '../wire/payment.ts'
 import type { Access, Principal } from '../core/ports/access.ts'
 import type { Redaction } from '../core/ports/redaction.ts'
 import type { Trace } from '../core/ports/trace.ts'
@@ -232,6 +234,10 @@ class HttpCall<P extends Principal | undefined> implements Call {
   whenGone(leave: () => void): void {
     if (this.#caller.whenGone) this.#caller.whenGone(leave)
     else whenAborted(this.signal, leave)
+  }
+
+  get payment(): Payment | undefined {
+    return paymentFrom(this.request.headers)
   }
 
   get quota(): Quota {

@@ -1,3 +1,5 @@
+import type { Payment } from '../protocol/payment.ts'
+import { paymentFrom } from '../wire/payment.ts'
 import { isSamePrincipal } from '../core/basics/principal.ts'
 import type { Access, Principal } from '../core/ports/access.ts'
 import type { LiveUse, LiveUses } from '../core/ports/live.ts'
@@ -6,7 +8,8 @@ import type { Gateway, Hold } from '../core/ports/session.ts'
 import type { Trace } from '../core/ports/trace.ts'
 import type { Call, KnownCall, Logger, Quota, Socket, SocketRoute } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
-import { addressKey, isAnonymous, shareKey, type Admission, type Caller, type Sender } from './admission.ts'
+import { addressKey, type Admission, type Caller, type Sender } from './admission.ts'
+import { Shares } from './shares.ts'
 import { NOBODY } from './bodies.ts'
 import { foreignPage, whenAborted } from './http.ts'
 import type { Limits } from './limits.ts'
@@ -311,37 +314,12 @@ class SocketCall implements Call {
     whenAborted(this.signal, leave)
   }
 
+  get payment(): Payment | undefined {
+    return paymentFrom(this.request.headers)
+  }
+
   get quota(): Quota {
     return this.#admission.quota(this.principal, this.address)
-  }
-}
-
-/** Of all connections, so many may be sockets of callers without a token. The rest is left for the others. */
-const ANONYMOUS_PART = 0.8
-
-/** Counts the sockets of each principal. Those of callers without a token are counted by address, and all together. */
-class Shares {
-  readonly #limits: Limits
-  readonly #held = new Map<string, number>()
-  #anonymous = 0
-
-  constructor(limits: Limits) {
-    this.#limits = limits
-  }
-
-  isFull(principal: Principal, address: string): boolean {
-    const { connections, socketsPerPrincipal } = this.#limits
-    if (isAnonymous(principal) && this.#anonymous >= connections * ANONYMOUS_PART) return true
-    return (this.#held.get(shareKey(principal, address)) ?? 0) >= socketsPerPrincipal
-  }
-
-  /** `by`: 1 for a socket that opens, -1 for one that closes. */
-  count(principal: Principal, address: string, by: 1 | -1): void {
-    const key = shareKey(principal, address)
-    const held = (this.#held.get(key) ?? 0) + by
-    if (held > 0) this.#held.set(key, held)
-    else this.#held.delete(key)
-    if (isAnonymous(principal)) this.#anonymous += by
   }
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { UampError } from '../protocol/errors.ts'
-import { paidHeaders, paymentFrom, paymentOf, paymentRefusal, unpaidAnswer } from './payment.ts'
+import { paymentRefusal } from '../protocol/payment-refusal.ts'
+import { paidHeaders, paymentFrom, paymentOf, unpaidAnswer } from './payment.ts'
 
 const JWT = 'eyJhbGciOiJSUzI1NiJ9.eyJqdGkiOiIxIn0.c2ln'
 const base64 = (value: unknown): string => btoa(typeof value === 'string' ? value : JSON.stringify(value))

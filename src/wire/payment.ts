@@ -1,8 +1,7 @@
 import { bytesIn } from '../protocol/base64.ts'
 import { UampError } from '../protocol/errors.ts'
-import type { EventOf } from '../protocol/events.ts'
 import { fieldsOf, isRecord, jsonIn, recordsIn, type Slot } from '../protocol/json.ts'
-import type { Payment, PaymentScheme } from '../protocol/payment.ts'
+import type { Payment } from '../protocol/payment.ts'
 import { header, isReceipt, receiptHeaders, requiredIn, requiredV1, requiredV2 } from './x402.ts'
 
 /** The newest name first; the older ones are still sent. */
@@ -10,8 +9,6 @@ const HEADERS = ['payment-signature', 'x-payment', 'x-payment-token']
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/
 /** The longest payment that is looked into. */
 const LENGTH = 16_384
-/** How long an offer to pay by token holds. */
-const TOKEN_SECONDS = 300
 
 /** The payment of a request. Two headers that differ are refused: we must not guess which money to take. */
 export function paymentFrom(headers: Headers): Payment | undefined {
@@ -67,28 +64,6 @@ function ofObject(object: Slot): Payment {
 
 function malformed(why: string): UampError {
   return new UampError('invalid_request', `The payment cannot be read: ${why}`, { details: { code: 'token_invalid' } })
-}
-
-/** A demand for payment as a refusal: over HTTP it is 402, with every way to pay. */
-export function paymentRefusal({ requirements, extra = {} }: EventOf<'payment.required'>): UampError {
-  const { amount, currency, schemes = [{ scheme: 'token' }], reason, expires_at, ap2 } = requirements
-  const { x402, ...more } = extra
-  const common = { amount, currency, ...(expires_at !== undefined && { expires_at }), ...(ap2 && { ap2 }) }
-  const accepts = schemes.map((scheme) => {
-    const all = { ...more, ...ofScheme(scheme), ...(scheme.scheme === 'crypto' && x402 !== undefined && { x402 }) }
-    return { ...common, ...(scheme.scheme === 'token' && { asset: currency, maxTimeoutSeconds: TOKEN_SECONDS }), extra: all, ...scheme }
-  })
-  return new UampError('payment_required', reason ?? `Payment required: ${amount} ${currency}`, {
-    details: { accepts: accepts.map(filled), ...(x402 !== undefined && { x402 }) },
-  })
-}
-
-function ofScheme({ scheme }: PaymentScheme): Slot {
-  return scheme === 'token' ? { tokenType: 'jwt' } : {}
-}
-
-function filled({ extra, ...entry }: Slot & { readonly extra: Slot }): Slot {
-  return Object.keys(extra).length > 0 ? { ...entry, extra } : entry
 }
 
 /** What a refusal for want of payment has beside the error of its protocol. */

@@ -1,5 +1,7 @@
 import { UampError } from '../../protocol/errors.ts'
 import type { ServerEvent } from '../../protocol/events.ts'
+import { paymentRefusal } from '../../protocol/payment-refusal.ts'
+import type { Payment } from '../../protocol/payment.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import type { Principal } from '../ports/access.ts'
@@ -23,15 +25,21 @@ interface Asker {
   readonly agent: string
   readonly principal: Principal
   readonly signal?: AbortSignal
+  /** What the client sent to pay with. */
+  readonly payment?: Payment | undefined
 }
 
 /** A request to a route: it is for the agent of its path, and stops when the client leaves. */
-type Caller = Pick<KnownCall, 'agent' | 'principal' | 'signal'> & Partial<Pick<KnownCall, 'trace'>>
+type Caller = Pick<KnownCall, 'agent' | 'principal' | 'signal'> & Partial<Pick<KnownCall, 'trace' | 'payment'>>
 
-/** Asks an agent once, in a session that is not stored, and yields the events of its response. */
+/**
+ * Asks an agent once, in a session that is not stored, and yields the events of its response. Throws `payment_required` if it has to be
+ * paid first: over HTTP that is a 402, and the client sends its request again with a payment.
+ */
 export async function* exchange(gateway: Gateway, exchanged: Exchange): AsyncGenerator<ServerEvent, void> {
   const { transport = 'custom', messages, config, handoff } = exchanged
   const { agent, principal, signal } = 'call' in exchanged ? exchanged.call : exchanged
+  const payment = 'call' in exchanged ? exchanged.call.payment : exchanged.payment
   if (agent === undefined) throw new UampError('agent_offline', 'Say which agent: call it below /agents/{name}')
   const session = await gateway.open({
     transport,
@@ -44,12 +52,15 @@ export async function* exchange(gateway: Gateway, exchanged: Exchange): AsyncGen
     duplex: false,
     persist: false,
     onDetach: 'cancel',
+    paysAnew: true,
+    ...(payment && { payment }),
   })
   try {
     const reader = session.read({ extensions: 'all', ...(signal && { signal }) })
     await session.send({ type: 'response.create', event_id: crypto.randomUUID() })
     for await (const batch of reader) {
       for (const { event } of batch) {
+        if (event.type === 'payment.required') throw paymentRefusal(event)
         yield event
         if (isEnd(event)) return
       }

@@ -1,3 +1,4 @@
+import type { Payment } from '../../protocol/payment.ts'
 import type { UampError } from '../../protocol/errors.ts'
 import type { Clocks } from '../basics/time.ts'
 import type { Access, Action, Principal } from './access.ts'
@@ -169,6 +170,8 @@ export interface Call {
   /** The body of the request. Name it in the route as `body: 'text'`. */
   text(): Promise<string>
   readonly params: Readonly<Record<string, string>>
+  /** What the request pays with, from its headers. Reading it throws if two of them differ. */
+  readonly payment: Payment | undefined
   /** Undefined on a public route, and on a `first-message` one whose upgrade carried no credentials. */
   readonly principal: Principal | undefined
   /** The caller's address, from a trusted proxy if there is one; empty if the runtime does not know it. */

@@ -5,7 +5,7 @@ import { UampError } from '../../protocol/errors.ts'
 import type { EventOf } from '../../protocol/events.ts'
 import { isRecord, list } from '../../protocol/json.ts'
 import { limits } from '../../protocol/limits.ts'
-import { paymentRefusal } from '../../wire/payment.ts'
+import { paymentRefusal } from '../../protocol/payment-refusal.ts'
 import { fromMessage, part, SentMessage, toMessage } from './dialects/v01.ts'
 import { isReason, refusalWith } from './errors.ts'
 import {

@@ -107,6 +107,9 @@ function ofTenant({ host }: Parts, call: KnownCall, tenant: string): KnownCall {
     get signal() {
       return call.signal
     },
+    get payment() {
+      return call.payment
+    },
     get quota() {
       return call.quota
     },

@@ -11,7 +11,7 @@ import type { ClientEvent, EventOf, ServerEvent, Unsent } from '../../protocol/e
 import { uampIn, fieldsOf, isRecord, type Slot } from '../../protocol/json.ts'
 import type { ContentBlock } from '../../wire/acp/blocks.ts'
 import { errorText, notificationText, resultText, type Asking, type RpcId } from '../../wire/json-rpc.ts'
-import { paymentRefusal } from '../../wire/payment.ts'
+import { paymentRefusal } from '../../protocol/payment-refusal.ts'
 import { told, toldBody } from './errors.ts'
 import { Begun } from './history.ts'
 import { Permissions } from './permission.ts'

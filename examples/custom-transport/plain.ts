@@ -24,7 +24,6 @@ const TEXT = { 'content-type': 'text/plain; charset=utf-8' }
 
 async function* answer({ gateway }: Host, { agent, principal, signal, payment }: Call, content: string): AsyncGenerator<string, void> {
   if (agent === undefined || !principal) throw new UampError('not_found', 'Call it below /agents/{name}')
-  const messages = [{ role: 'user', content }] as const
-  for await (const event of exchange(gateway, { agent, principal, signal, payment, messages }))
+  for await (const event of exchange(gateway, { agent, principal, signal, payment, messages: [{ role: 'user', content }] }))
     if (event.type === 'response.delta' && event.delta.type === 'text') yield event.delta.text
 }

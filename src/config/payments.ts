@@ -1,7 +1,10 @@
 /** What a config says of money: prices, and how the server is paid. */
 import * as z from 'zod/mini'
 import { isCurrency, parseAmount } from '../protocol/money.ts'
+import type { PlatformSettings } from '../payments/platform.ts'
 import type { PaymentSettings } from '../payments/settings.ts'
+import { x402Config, type X402Settings } from '../payments/x402/settings.ts'
+import { UampError } from '../protocol/errors.ts'
 import { present } from '../wire/fields.ts'
 import type { Variables } from './environment.ts'
 import type { Problems } from './problems.ts'
@@ -65,23 +68,75 @@ export const PaymentsEntry = z.strictObject({
       currency,
     }),
   ),
+  x402: z.optional(
+    z.strictObject({
+      payTo: z.string('must be the address that is paid, such as "0x…"'),
+      network: z.string('must be the name of a chain, such as "eip155:84532"'),
+      facilitator: z.string('must be the address of a facilitator, such as "https://x402.org/facilitator"'),
+      asset: text,
+      decimals: z.optional(z.number()),
+      extra: z.optional(z.strictObject({ name: z.string(), version: z.string() })),
+      currency,
+      token: text,
+      tokenEnv: text,
+    }),
+  ),
+  ap2: z.optional(
+    z.strictObject({
+      issuers: z.record(z.string(), z.looseObject({ keys: z.array(z.looseObject({})) }), 'must be a JWK Set for each issuer'),
+      payee: text,
+      minorUnits: z.optional(z.record(z.string(), z.number())),
+    }),
+  ),
 })
 type PaymentsEntry = z.infer<typeof PaymentsEntry>
 
+interface Reading {
+  readonly variables: Variables
+  readonly problems: Problems
+}
+
 /** The settings with their secrets from the environment. */
-export function paymentsWith(
-  { perDay, platform }: PaymentsEntry,
-  { variables, problems }: { readonly variables: Variables; readonly problems: Problems },
-): PaymentSettings {
-  if (!platform) return present({ perDay })
-  const path = ['payments', 'platform']
-  const { token: given, tokenEnv, network, currency: of } = platform
-  const url = variables.in(platform.url, [...path, 'url'])
-  if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
-    if (!problems.has([...path, 'url']))
-      problems.add([...path, 'url'], 'is not an address: write it as in "https://pay.example/api/payments"')
+export function paymentsWith({ perDay, platform, x402, ap2 }: PaymentsEntry, reading: Reading): PaymentSettings {
+  return present({
+    perDay,
+    platform: platform && platformWith(platform, reading),
+    x402: x402 && x402With(x402, reading),
+    ap2,
+  })
+}
+
+function platformWith({ network, currency: of, ...given }: NonNullable<PaymentsEntry['platform']>, reading: Reading): PlatformSettings {
+  const url = addressIn(given.url, ['platform', 'url'], reading)
+  return { url, ...present({ token: tokenIn(given, 'platform', reading), network, currency: of }) }
+}
+
+function x402With({ facilitator, token, tokenEnv, ...given }: NonNullable<PaymentsEntry['x402']>, reading: Reading): X402Settings {
+  const url = addressIn(facilitator, ['x402', 'facilitator'], reading)
+  const shown = tokenIn({ token, tokenEnv }, 'x402', reading)
+  const settings = { ...given, facilitator: url, ...(shown !== undefined && { headers: { authorization: `Bearer ${shown}` } }) }
+  try {
+    x402Config(settings)
+  } catch (thrown) {
+    reading.problems.add(['payments', 'x402'], UampError.from(thrown).message)
   }
-  if (given !== undefined && tokenEnv !== undefined) problems.add([...path, 'tokenEnv'], 'contradicts "token": keep one of them')
-  const token = variables.secret({ text: given, env: tokenEnv }, { path, field: 'token' })
-  return { ...present({ perDay }), platform: { url, ...present({ token, network, currency: of }) } }
+  return settings
+}
+
+function addressIn(written: string, path: readonly string[], { variables, problems }: Reading): string {
+  const place = ['payments', ...path]
+  const url = variables.in(written, place)
+  const isAddress = /^https?:\/\//.test(url) && URL.canParse(url)
+  if (!isAddress && !problems.has(place)) problems.add(place, 'is not an address: write it as in "https://pay.example/api/payments"')
+  return url
+}
+
+function tokenIn(
+  { token, tokenEnv }: { readonly token?: string | undefined; readonly tokenEnv?: string | undefined },
+  of: string,
+  { variables, problems }: Reading,
+): string | undefined {
+  const path = ['payments', of]
+  if (token !== undefined && tokenEnv !== undefined) problems.add([...path, 'tokenEnv'], 'contradicts "token": keep one of them')
+  return variables.secret({ text: token, env: tokenEnv }, { path, field: 'token' })
 }

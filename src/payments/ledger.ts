@@ -113,9 +113,8 @@ export class Ledger implements Payments {
     return handOn(asked, payment, { agent, accounts, tokens, spending: this.#spending, now, write: (operations) => this.write(operations) })
   }
 
-  isOwn({ token, scheme }: Payment): boolean {
-    if (scheme === DECLINED.scheme || token === undefined) return false
-    return this.tokens.isOurs(token)
+  async isOwn({ token, scheme }: Payment): Promise<boolean> {
+    return scheme !== DECLINED.scheme && token !== undefined && (await this.tokens.isOurs(token))
   }
 
   takeFree(asked: Asked, free: FreeQuota): Promise<Authorisation | undefined> {

@@ -99,10 +99,10 @@ export class Tokens {
     return account && { token, account }
   }
 
-  /** True if a text has the form of a token of this ledger: it is then kept from others, whether or not it is valid. */
-  isOurs(text: string): boolean {
+  /** True if a text says that a key of this ledger has signed it: it is then kept from others, whether or not it is valid. */
+  async isOurs(text: string): Promise<boolean> {
     const parsed = parseToken(text)
-    return !('denied' in parsed) && parsed.typ === TYP
+    return !('denied' in parsed) && parsed.typ === TYP && typeof (await this.#keys.find(parsed.kid, 'RS256')) !== 'string'
   }
 
   /** Undefined: it is not a token of this ledger. */

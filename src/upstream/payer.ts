@@ -21,6 +21,8 @@ export interface CallersMoney {
 export type RemoteWallet = Wallet | CallersMoney
 
 export interface PayerOptions {
+  /** The agent is offered through this server, which takes the money for it. */
+  readonly isHosted?: boolean
   /** Its name here. */
   readonly name: string
   readonly url?: string | undefined
@@ -80,8 +82,13 @@ export class Payer {
   /** The payment for a demand. Rejects with `payment_required` if nobody pays. */
   async pay({ requirements, extra }: Demand): Promise<Payment> {
     if (!this.#purse) {
-      this.#relayed = true
       const question = { requirements, ...(extra && { extra }) }
+      if (this.#options.isHosted) {
+        await this.#turn.ask('payment.required', question)
+        // The money is here. The token of whoever paid is nobody else's.
+        return { scheme: 'paid' }
+      }
+      this.#relayed = true
       return (await this.#turn.ask('payment.required', question, { relay: true })).payment
     }
     const payment = await this.#purse.pay({ requirements, extra }, this.#turn.signal)

@@ -105,7 +105,9 @@ describe('/tasks', () => {
       error: 'Payment required: 0.01 USD',
       code: 'payment_required',
       status_code: 402,
-      accepts: [{ scheme: 'token', amount: '0.01', currency: 'USD', expires_at: expect.any(Number) as unknown }],
+      accepts: [
+        expect.objectContaining({ scheme: 'token', amount: '0.01', currency: 'USD', expires_at: expect.any(Number) as unknown }) as unknown,
+      ],
     }
     const unpaid = await create(url, { id: 'unpaid', message: early('go') })
     expect(unpaid.map(([event]) => event)).toEqual(['task.started', 'task.failed'])

@@ -3,7 +3,7 @@ import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import { counter, endless, mirror } from '../support/agents.ts'
 import { mirrored, say, textOf } from '../support/talk.ts'
 import { verifies } from '../support/verifies.ts'
-import { coin } from '../support/money.ts'
+import { coin, earned, left } from '../support/money.ts'
 import { overWebSocket } from '../support/wire.ts'
 import { answerOf, CALLER, complete, counted, host, LAPTOP, OTHER, startHost } from './hosts.ts'
 
@@ -76,9 +76,12 @@ verifies('connect.questions', 'a hosted agent asks for tools, approvals and paym
   const approval = await wire.next('x.approval.request')
   await wire.send({ type: 'x.approval.response', approval_id: approval['approval_id'], approved: true })
   await wire.next('payment.required')
-  await wire.send({ type: 'payment.submit', payment: { scheme: 'token', token: await coin(server, '1'), amount: '1' } })
+  const token = await coin(server, '3')
+  await wire.send({ type: 'payment.submit', payment: { scheme: 'token', token, amount: '1' } })
   await wire.next('response.done')
-  expect(textOf(wire.heard)).toBe('"sunny" true token')
+  // The token stays with the host, whose ledger has the money.
+  expect(textOf(wire.heard)).toBe('"sunny" true paid')
+  expect([await left(server, token), await earned(server, 'counter')]).toEqual(['2.00', '1.00'])
   wire.close()
 })
 

@@ -37,7 +37,6 @@ test.each([
   '/video',
   '/file',
   '/json',
-  '/pay',
   '/big 200000',
   '/help',
   '/error rate_limited',

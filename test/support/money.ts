@@ -114,7 +114,7 @@ async function accountIn({ ledger }: Mint, token: string, tenant = 'default') {
 }
 
 /** The id of a token, whose text is what a client has. */
-export function idOf(token: string): string {
+function idOf(token: string): string {
   return String(decoded(token.split('.')[1] ?? '')['jti'])
 }
 

@@ -43,6 +43,7 @@ export interface SessionState extends SessionRecord {
         readonly payment: Payment | undefined
         readonly silent: boolean
         readonly handoff?: string | undefined
+        readonly paidThere?: boolean | undefined
         readonly paysAnew?: PaysAnew | undefined
         readonly trace?: Trace | undefined
       }
@@ -110,6 +111,7 @@ export function openedState(init: SessionInit, begun: Pick<SessionState, 'id' | 
       silent: init.silent === true && !init.persist,
       handoff: init.handoff,
       trace: init.trace,
+      paidThere: init.paidThere,
       ...(init.paysAnew && { paysAnew: { isHeard: init.silent !== true } }),
     },
     input: init.input,

@@ -9,6 +9,8 @@ import type { PaymentQuestion } from './payment-words.ts'
 interface MoneyOptions {
   /** Undefined: this server takes no payments. */
   readonly payments: Payments | undefined
+  /** Whoever opened the session takes the money. */
+  readonly isThere: boolean
   readonly agent: () => string
   readonly now: () => number
   readonly paid?: Paid | undefined
@@ -31,7 +33,8 @@ export class TurnMoney {
   }
 
   async ask(question: PaymentQuestion, options: AskOptions = {}): Promise<Extract<Answer, { type: 'payment.submit' }>> {
-    const { payments } = this.#options
+    const { payments, isThere } = this.#options
+    if (isThere) return this.#turn.questions.ask('payment.required', question, options)
     if (payments && !options.relay) return this.#open(payments).ask(question, options)
     const { questions } = this.#turn
     // A token of this server is money here, and must not reach others.
@@ -46,6 +49,7 @@ export class TurnMoney {
   }
 
   charge(request: ChargeRequest): Promise<Charged> {
+    if (this.#options.isThere) return watched(this.#chargeThere(request))
     return watched(this.#opened().then((bill) => bill.charge(request)))
   }
 
@@ -55,13 +59,22 @@ export class TurnMoney {
 
   /** Takes a call that is free for whoever asks. */
   async takeFree(free: FreeQuota): Promise<boolean> {
-    const { payments } = this.#options
-    return payments ? this.#open(payments).takeFree(free) : false
+    const { payments, isThere } = this.#options
+    return payments && !isThere ? this.#open(payments).takeFree(free) : false
+  }
+
+  /** The question is the charge, so it is of all that may be due. */
+  async #chargeThere({ amount, currency = 'USD', reason, ...options }: ChargeRequest): Promise<Charged> {
+    const requirements = { amount, currency, ...(reason !== undefined && { reason }) }
+    const { key, timeoutMs } = options
+    const given = { ...(key !== undefined && { key }), ...(timeoutMs !== undefined && { timeoutMs }) }
+    await this.#turn.questions.ask('payment.required', { requirements }, given)
+    return { settle: () => undefined }
   }
 
   async #opened(): Promise<Bill> {
-    const { payments } = this.#options
-    if (!payments) throw new UampError('not_supported', 'This server takes no payments')
+    const { payments, isThere } = this.#options
+    if (!payments || isThere) throw new UampError('not_supported', 'This server takes no payments')
     return this.#open(payments)
   }
 

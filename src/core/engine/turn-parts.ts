@@ -29,7 +29,13 @@ export interface TurnHost {
   readonly client: ClientProfile | undefined
   readonly duplex: boolean
   readonly opening?:
-    { readonly silent: boolean; readonly handoff?: string | undefined; readonly paysAnew?: PaysAnew | undefined } | undefined
+    | {
+        readonly silent: boolean
+        readonly handoff?: string | undefined
+        readonly paysAnew?: PaysAnew | undefined
+        readonly paidThere?: boolean | undefined
+      }
+    | undefined
   readonly log: Log
   readonly turnstile: Turnstile
   readonly newId: () => string

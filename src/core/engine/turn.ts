@@ -132,8 +132,9 @@ export class ActiveTurn extends TurnFacts implements Turn, Asker {
 
   /** Made when money is first spoken of. */
   get #cost(): TurnMoney {
-    const { payments, now } = this.#host
-    return (this.#money ??= new TurnMoney(this, { payments, now, agent: () => this.#agent, paid: this.#start.paid }))
+    const { payments, now, opening } = this.#host
+    const isThere = opening?.paidThere === true
+    return (this.#money ??= new TurnMoney(this, { payments, isThere, now, agent: () => this.#agent, paid: this.#start.paid }))
   }
 
   ask<Q extends keyof Questions>(type: Q, question: QuestionDraft<Q>, options?: AskOptions): Promise<Questions[Q]> {

@@ -132,6 +132,8 @@ export interface ResponseOptions extends Sender {
   /** Stored with the response, for the protocol's own use. */
   readonly note?: Json
   readonly keeper?: TurnKeeper
+  /** What the client sent to pay for this response, whatever the agent asks for in it. */
+  readonly payment?: Payment | undefined
   /** What the client does for this response, as long as it is there. */
   readonly methods?: ClientMethods
 }
@@ -183,6 +185,8 @@ export interface SessionInit {
    * and pays nothing for an answer of which it got nothing.
    */
   readonly paysAnew?: boolean
+  /** Whoever opened the session takes the money for it: charges are asked for there, and nothing is verified here. */
+  readonly paidThere?: boolean
   /** A payment that the client sent in advance: it answers the first `payment.required`. */
   readonly payment?: Payment
   /** What `session.created` says beside the session itself. */

@@ -53,7 +53,7 @@ export class HostedAgent implements AgentPort {
   run(turn: Turn): AsyncIterable<Said> {
     return answered(
       () => this.#choose().begin(turn),
-      { turn, payer: new Payer(turn, { name: this.name }) },
+      { turn, payer: new Payer(turn, { name: this.name, isHosted: true }) },
       (event) => this.#pass(event),
     )
   }

@@ -207,6 +207,7 @@ export class Interactions {
       duplex: true,
       persist: true,
       onDetach: 'continue',
+      paidThere: true,
       ...(profile.success && { client: profile.data }),
       ...(typeof chat === 'string' && { announce: { chat } }),
     })

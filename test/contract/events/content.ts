@@ -264,7 +264,6 @@ export function contentContract(binding: string, connect: Connect): void {
           expect(types.filter((type) => type.startsWith('x.'))).toEqual(['x.state.snapshot', ...Array<string>(3).fill('x.state.delta')]),
       ],
       ['/error too_hot', (_, types) => expect(types.at(-1)).toBe('response.error')],
-      ['/pay 1', (_, types) => expect(types.at(-1)).toBe('response.error')],
       ['/delegate a b', (_, types) => expect(types.at(-1)).toBe('response.error')],
       ['/big 300000', (text) => expect(text).toBe('x'.repeat(300_000))],
       ['/nonsense', (text) => expect(text).toContain('/help')],
@@ -282,7 +281,7 @@ export function contentContract(binding: string, connect: Connect): void {
     test('the demo fails with the code it is told', async () => {
       const wire = await open(demo())
       expect((await say(wire, '/error too_hot')).at(-1)?.['error']).toMatchObject({ code: 'too_hot' })
-      expect((await say(wire, '/pay 1')).at(-1)?.['error']).toMatchObject({ code: 'not_supported' })
+      expect((await say(wire, '/delegate a b')).at(-1)?.['error']).toMatchObject({ code: 'not_supported' })
     })
   })
 }

@@ -109,8 +109,9 @@ export function contract(drivers: readonly Driver[]): void {
     test('two payments at once are one', async () => {
       const client = await open(driver)
       const [one, two] = [await coin(server, '1'), await coin(server, '1')]
-      await client.say('/pay 0.05')
-      if (driver.stateless) return void (await client.pay(one))
+      const { status } = await client.say('/pay 0.05')
+      // Where the question was a refusal, each payment comes with a request of its own, and buys an answer of its own.
+      if (driver.stateless || status === 402) return void (await client.pay(one))
       await Promise.allSettled([within(client.pay(one)), within(client.pay(two))])
       await expect.poll(async () => [await left(server, one), await left(server, two)].toSorted()).toEqual(['0.95', '1.00'])
       await settled(server, [one, two])

@@ -24,7 +24,7 @@ export interface Demand {
 }
 
 /** Where a client puts the money that it pays with in advance. */
-export type Way = string
+type Way = string
 
 export interface Paying {
   readonly token: string

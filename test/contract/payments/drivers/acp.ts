@@ -2,7 +2,7 @@ import { Client as AcpClient, overHttp, overSocket, type Connect, type Heard } f
 import { demandIn, type Client, type Driver, type Told } from '../driver.ts'
 
 /** `connect` makes a connection to the server of this URL. */
-export const acp = (name: string, connect: (url: string) => Connect): Driver => ({
+const acp = (name: string, connect: (url: string) => Connect): Driver => ({
   name,
   ways: ['payment_token', '_meta'],
   open: async ({ url, after }): Promise<Client> => {

@@ -61,7 +61,7 @@ function clientOf(wire: Wire): Client {
   }
 }
 
-export function take(told: Told, event: Heard): void {
+function take(told: Told, event: Heard): void {
   if (event.type === 'response.delta' && event['delta'].type === 'text') {
     told.text += event['delta'].text
     if (told.events?.at(-1)?.type !== 'text') told.events?.push({ type: 'text' })
@@ -72,7 +72,7 @@ export function take(told: Told, event: Heard): void {
   told.demand = demandOf(event)
 }
 
-export function endOf(event: Heard): string {
+function endOf(event: Heard): string {
   if (event.type === 'response.done') return 'done'
   return event.type === 'response.cancelled' ? 'cancelled' : `error ${event['error'].code}`
 }

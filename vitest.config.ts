@@ -5,7 +5,12 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { LEFT_OUT, longOnly } from './scripts/left-out.js'
 
 /** These look at the whole process, at its memory, its listeners or its clock, and have one to themselves. `LEFT_OUT` has them too. */
-const ALONE = ['test/{kept-bytes,listeners,month,unread,clock-steps}.test.ts', 'test/sizes/*.test.ts', 'test/docs/snippets.test.ts']
+const ALONE = [
+  'test/{kept-bytes,listeners,month,unread,clock-steps}.test.ts',
+  'test/sizes/*.test.ts',
+  'test/docs/snippets.test.ts',
+  'src/core/engine/signing.test.ts',
+]
 
 /** The longest, from the longest on: begun first, they leave no worker waiting at the end. */
 const LONGEST = [

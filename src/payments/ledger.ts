@@ -227,6 +227,8 @@ export class Ledger implements Payments {
 
   /** Checks the sums, and ends what is over from time to time until `signal` aborts. */
   start(signal: AbortSignal): void {
+    // A server may be closed before it has started: nobody would stop the timer.
+    if (signal.aborted) return
     const { log } = this.#options
     const failed = (error: unknown): void => {
       if (!signal.aborted) log('error', 'The ledger could not be tidied up', { error })

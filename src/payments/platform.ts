@@ -84,6 +84,8 @@ export class PlatformMethod implements PaymentMethod {
 
   /** Goes on with the settlements that the last run left, until `signal` aborts. */
   start(signal: AbortSignal): void {
+    // A server may be closed before it has started: nobody would stop the timer.
+    if (signal.aborted) return
     const stop = (): void => {
       this.#closed = true
       clearTimeout(this.#timer)

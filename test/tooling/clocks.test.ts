@@ -10,6 +10,7 @@ const READERS = [
   'src/cli/doctor/machine.ts', // the clock itself is checked
   'src/client/tokens.ts', // a token says when it ends by the wall clock
   'src/client/verify.ts', // so does a signature
+  'src/client/wallet/budget.ts', // the day that a budget is for
   'src/core/basics/time.ts', // the default of `now`
   'src/core/http/upstream-error.ts', // a `Retry-After` that is a date, from a server that does not say what time it has
   'src/serve/connect/offer.ts', // when the token of a connected agent ends

@@ -86,6 +86,8 @@ export class Settler {
   }
 
   start(signal: AbortSignal): void {
+    // A server may be closed before it has started: nobody would stop the timer.
+    if (signal.aborted) return
     const sweep = (): void => {
       this.sweep().catch((error: unknown) => signal.aborted || this.#options.log('error', 'Payments could not be settled', { error }))
     }

@@ -36,7 +36,7 @@ const tampered: readonly (readonly [string, Change, string])[] = [
   ['another scheme', accepted({ scheme: 'upto' }), 'token_invalid'],
   ['too little', authorized({ value: '9999' }), 'insufficient_balance'],
   ['too little in what it accepts', accepted({ amount: '1' }), 'insufficient_balance'],
-  ['too much', authorized({ value: '10001' }), 'token_invalid'],
+  ['more than it says that it accepts', authorized({ value: '10001' }), 'insufficient_balance'],
   ['a negative amount', authorized({ value: '-10000' }), 'token_invalid'],
   ['an amount of 1e400', authorized({ value: '1e400' }), 'token_invalid'],
   ['an amount that is no text', authorized({ value: 1e4 }), 'token_invalid'],

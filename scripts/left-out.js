@@ -22,6 +22,7 @@ export const LEFT_OUT = {
     'test/remotes/acp*.test.ts',
     'test/omnia/{resume,reconnect,config}.test.ts',
     'src/config/modules.test.ts',
+    'test/payments/two-servers.test.ts',
   ],
   'makes many keys and waits for tokens to end, or runs the built package': ['test/identity/**', 'test/connect/**'],
   'takes seconds: thousands of clients, or megabytes': [

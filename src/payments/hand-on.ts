@@ -6,6 +6,9 @@ import type { Payment } from '../protocol/payment.ts'
 import { accountOf } from './accounts.ts'
 import { NOT_OURS, refusalOf, type LedgerMethodOptions } from './ledger-method.ts'
 
+/** How long a turn may use the money that it handed on. */
+const LIFE_MS = 3_600_000
+
 interface HandOnParts extends Pick<LedgerMethodOptions, 'accounts' | 'tokens' | 'spending' | 'now'> {
   write(operations: readonly Operation[]): Promise<void>
 }
@@ -27,7 +30,8 @@ export async function handOn(
   if (most === undefined || most < amount) return { refused: 'insufficient_balance', message: 'The payment is for less than this' }
   spending.lock(asked, amount)
   try {
-    const split = await tokens.delegate(found.token, { agents: [agent], amount })
+    // After a crash nobody gives the rest back, so the token ends soon by itself.
+    const split = await tokens.delegate(found.token, { agents: [agent], amount, expiresAt: now() + LIFE_MS })
     let given: Promise<void> | undefined
     const end = async (): Promise<void> => {
       const { available: left } = await accounts.get(tenant, accountOf.token(split.token.id))

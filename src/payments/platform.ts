@@ -1,7 +1,7 @@
 import { formatAmount } from '../protocol/money.ts'
 import { storeKey } from '../core/basics/store-key.ts'
 import type { HttpClient } from '../core/ports/http.ts'
-import type { Asked, Authorisation, Offer, Refusal, Settlement } from '../core/ports/payments.ts'
+import type { Asked, Authorisation, Offer, Refusal } from '../core/ports/payments.ts'
 import type { Store } from '../core/ports/store.ts'
 import type { Logger } from '../core/ports/transport.ts'
 import { UampError } from '../protocol/errors.ts'
@@ -41,12 +41,12 @@ export interface PlatformOptions extends PlatformSettings {
   readonly newId: () => string
 }
 
-/** A settlement whose outcome is not known yet. Nothing of its token is in it. */
+/** What is to be settled for a lock, until it is known that it was. Nothing of its token is in it. */
 interface Pending {
   readonly id: string
   readonly tenant: string
   readonly lock: string
-  /** A whole number of 10⁻⁹ units, as text. */
+  /** A whole number of 10⁻⁹ units, as text. While the agent still works, and if it is never paid, 0: the lock is then released. */
   readonly amount: string
   readonly currency: string
   readonly agent: string
@@ -66,7 +66,7 @@ export class PlatformMethod implements PaymentMethod {
   readonly #network: string
   readonly #currency: string
   readonly #pause = backoff({ minMs: 1_000, maxMs: 60_000 })
-  /** Settlements that a response waits for. */
+  /** Locks that a turn of this process holds, and settlements that a response waits for. */
   readonly #running = new Set<string>()
   #failures = 0
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -82,7 +82,7 @@ export class PlatformMethod implements PaymentMethod {
     this.#currency = options.currency ?? 'USD'
   }
 
-  /** Goes on with the settlements that the last run left, until `signal` aborts. */
+  /** Ends the locks that the last run left, and goes on with its settlements, until `signal` aborts. */
   start(signal: AbortSignal): void {
     // A server may be closed before it has started: nobody would stop the timer.
     if (signal.aborted) return
@@ -127,9 +127,20 @@ export class PlatformMethod implements PaymentMethod {
     return this.#lock(asked, lockId, { expiresAt: timeIn(expiresAt), balance: balance === undefined ? undefined : balance - amount })
   }
 
-  #lock(asked: Asked, lock: string, found: { expiresAt: number | undefined; balance: bigint | undefined }): Authorisation {
-    const id = `pay_${this.#options.newId()}`
-    const { currency } = asked
+  async #lock(asked: Asked, lock: string, found: { expiresAt: number | undefined; balance: bigint | undefined }): Promise<Authorisation> {
+    const { now, newId } = this.#options
+    const id = `pay_${newId()}`
+    const { currency, principal, agent, response } = asked
+    const pending: Pending = { id, tenant: principal.tenant, lock, amount: '0', currency, agent, response, at: now() }
+    this.#running.add(id)
+    try {
+      // If this process dies, the next one releases the lock.
+      await this.#write(pending)
+    } catch (cause) {
+      this.#running.delete(id)
+      this.#release(lock)
+      throw cause
+    }
     const state = { locked: asked.amount, balance: found.balance }
     return {
       id,
@@ -154,29 +165,45 @@ export class PlatformMethod implements PaymentMethod {
       settle: (amount, description) => {
         const back = state.locked - amount
         if (state.balance !== undefined) state.balance += back
-        return this.#settlement(asked, { id, lock, amount, description })
+        if (amount === 0n) return { operations: [], done: () => void this.#giveBack(pending) }
+        let isAsked = false
+        return {
+          operations: [],
+          // Another payment of the same response has failed before this one was settled.
+          done: () => void (isAsked || this.#giveBack(pending)),
+          outside: () => {
+            isAsked = true
+            return this.#pay({ ...pending, amount: `${amount}` }, description)
+          },
+        }
       },
     }
   }
 
-  #settlement(
-    { principal, currency, agent, response }: Asked,
-    { id, lock, amount, description }: { id: string; lock: string; amount: bigint; description: string | undefined },
-  ): Settlement {
-    if (amount === 0n) return { operations: [], done: () => this.#release(lock) }
-    const { now } = this.#options
-    const pending: Pending = { id, tenant: principal.tenant, lock, amount: `${amount}`, currency, agent, response, at: now() }
-    return { operations: [], done: () => undefined, outside: () => this.#pay(pending, description) }
+  async #write(pending: Pending, sync = false): Promise<void> {
+    const index = [[OUTBOX, String(pending.at).padStart(16, '0')] as const]
+    await this.#options.store.set(keyOf(pending), pending as unknown as Json, { index, ttlMs: KEPT_MS, sync })
+  }
+
+  /** Ends a lock that nothing is taken of. What cannot be told now is told later. */
+  async #giveBack(pending: Pending): Promise<void> {
+    const { store, log } = this.#options
+    try {
+      if ((await this.#settle(pending)) === 'unknown') this.#later()
+      else await store.delete(keyOf(pending))
+    } catch (error) {
+      if (!this.#closed) log('error', 'A lock elsewhere could not be released', { error })
+    } finally {
+      this.#running.delete(pending.id)
+    }
   }
 
   async #pay(pending: Pending, description: string | undefined): Promise<Slot> {
     const { store } = this.#options
     const { id, currency } = pending
-    this.#running.add(id)
     try {
       // Written first: after a crash nobody else knows that money was to move.
-      const index = [[OUTBOX, String(pending.at).padStart(16, '0')] as const]
-      await store.set(keyOf(pending), pending as unknown as Json, { index, ttlMs: KEPT_MS, sync: true })
+      await this.#write(pending, true)
       let outcome: Outcome = 'unknown'
       for (let turn = 0; turn < TRIES && outcome === 'unknown'; turn++) outcome = await this.#settle(pending, description)
       if (outcome !== 'unknown') await store.delete(keyOf(pending))

@@ -10,6 +10,7 @@ import type { Payment } from '../protocol/payment.ts'
 import { backoff } from '../wire/backoff.ts'
 import type { PaymentMethod } from './method.ts'
 import { amountOf, codeOf, PlatformApi, type Said } from './platform-api.ts'
+import type { PaymentFacts } from './underway.ts'
 
 /** How long a lock may be open there: longer than a turn. */
 const LOCK_SECONDS = 3600
@@ -41,16 +42,20 @@ export interface PlatformOptions extends PlatformSettings {
   readonly newId: () => string
 }
 
-/** A settlement whose outcome is not known yet. Nothing of its token is in it. */
+/** A settlement elsewhere, while its outcome is not known, and for some time after that. Nothing of its token is in it. */
 interface Pending {
   readonly id: string
+  readonly state: 'settling' | 'settled'
   readonly tenant: string
   readonly lock: string
   /** A whole number of 10⁻⁹ units, as text. */
   readonly amount: string
   readonly currency: string
+  readonly principal: string
   readonly agent: string
+  readonly session: string
   readonly response: string
+  readonly question: string
   readonly at: number
 }
 
@@ -160,12 +165,13 @@ export class PlatformMethod implements PaymentMethod {
   }
 
   #settlement(
-    { principal, currency, agent, response }: Asked,
+    { principal, currency, agent, session, response, question }: Asked,
     { id, lock, amount, description }: { id: string; lock: string; amount: bigint; description: string | undefined },
   ): Settlement {
     if (amount === 0n) return { operations: [], done: () => this.#release(lock) }
     const { now } = this.#options
-    const pending: Pending = { id, tenant: principal.tenant, lock, amount: `${amount}`, currency, agent, response, at: now() }
+    const about = { tenant: principal.tenant, principal: principal.id, agent, session, response, question }
+    const pending: Pending = { id, state: 'settling', lock, amount: `${amount}`, currency, ...about, at: now() }
     return { operations: [], done: () => undefined, outside: () => this.#pay(pending, description) }
   }
 
@@ -179,7 +185,7 @@ export class PlatformMethod implements PaymentMethod {
       await store.set(keyOf(pending), pending as unknown as Json, { index, ttlMs: KEPT_MS, sync: true })
       let outcome: Outcome = 'unknown'
       for (let turn = 0; turn < TRIES && outcome === 'unknown'; turn++) outcome = await this.#settle(pending, description)
-      if (outcome !== 'unknown') await store.delete(keyOf(pending))
+      if (outcome !== 'unknown') await this.#decided(pending, outcome)
       if (typeof outcome === 'object') throw new UampError('payment_required', outcome.message, { details: { reason: outcome.refused } })
       if (outcome === 'unknown') this.#later()
       const state = outcome === 'unknown' ? 'pending' : 'settled'
@@ -187,6 +193,20 @@ export class PlatformMethod implements PaymentMethod {
     } finally {
       this.#running.delete(id)
     }
+  }
+
+  /** A payment that has moved can still be looked at. */
+  #decided(pending: Pending, outcome: Exclude<Outcome, 'unknown'>): Promise<unknown> {
+    const { store } = this.#options
+    if (outcome !== 'settled') return store.delete(keyOf(pending))
+    return store.set(keyOf(pending), { ...pending, state: 'settled' } as unknown as Json, { ttlMs: KEPT_MS })
+  }
+
+  async find(tenant: string, id: string): Promise<PaymentFacts | undefined> {
+    const found = (await this.#options.store.get(keyOf({ tenant, id })))?.value as unknown as Pending | undefined
+    if (!found) return undefined
+    const { state, amount, currency, principal, agent, session, response, question, at } = found
+    return { id, state, amount: BigInt(amount), currency, principal, agent, session, response, question, at }
   }
 
   async #settle({ id, lock, amount: text, agent, response }: Pending, description?: string): Promise<Outcome> {
@@ -235,8 +255,9 @@ export class PlatformMethod implements PaymentMethod {
         for (const { value } of page.items) {
           const pending = value as unknown as Pending
           if (this.#closed || this.#running.has(pending.id)) continue
-          if ((await this.#settle(pending)) === 'unknown') isOpen = true
-          else await store.delete(keyOf(pending))
+          const outcome = await this.#settle(pending)
+          if (outcome === 'unknown') isOpen = true
+          else await this.#decided(pending, outcome)
         }
         if ((after = page.next) === undefined) break
       }
@@ -265,7 +286,7 @@ export class PlatformMethod implements PaymentMethod {
   }
 }
 
-function keyOf({ tenant, id }: Pending): string {
+function keyOf({ tenant, id }: Pick<Pending, 'tenant' | 'id'>): string {
   return storeKey(tenant, OUTBOX, id)
 }
 

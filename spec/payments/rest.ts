@@ -11,6 +11,10 @@ export const paymentsRest = payments('REST API', {
   'payments-rest:delegate': ['delegate', 'A token is split for another agent within its balance, its depth and its time.'],
   'payments-rest:tokens': ['tokens', 'Tokens are made, listed in pages, topped up and revoked; the text of one is shown once.'],
   'payments-rest:statements': ['statements', 'Movements are listed in pages, the newest first.'],
+  'payments-rest:state': [
+    'payments',
+    'A payment names its question, principal, response and amount, and whether it is authorised, settling, settled or given back.',
+  ],
   'payments-rest:transfers': ['deposit, withdraw', 'An operator fills and empties accounts, once for each key.'],
   'payments-rest:refund': ['refund', 'A payment is given back once, whole or in parts, also by two at once.'],
   'payments-rest:others': ['rights', 'Locks, tokens, accounts and payments of others are not found.'],

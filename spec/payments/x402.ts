@@ -19,6 +19,7 @@ export const x402 = payments('x402', {
   ],
   'x402.killed': ['facilitator', 'A server that dies in a settlement finds out what became of it when it starts again.'],
   'x402.secret': ['HTTP transport 2', 'No proof is left in the store, in the log or in an answer after it was used.'],
+  'x402.everywhere': ['transports', 'A proof pays on every protocol, in its event, its header or its `payment_token`.'],
   'x402.a2a': ['a2a-x402 0.2 §5', 'A task asks for payment in its metadata, takes it in a message, and ends with the receipt.'],
   'x402.a2a-card': ['a2a-x402 0.2 §3', 'The card announces the extension if the server is paid by x402.'],
 })

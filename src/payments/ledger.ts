@@ -14,6 +14,7 @@ import { Locks, type PayLock } from './locks.ts'
 import type { PaymentMethod } from './method.ts'
 import { Spending } from './spending.ts'
 import { EXPIRY, expirySort, tokenDue, Tokens, type PayToken } from './tokens.ts'
+import { Underway, type PaymentFacts } from './underway.ts'
 
 const SWEEP_MS = 60_000
 const PAGE = 100
@@ -56,6 +57,7 @@ export class Ledger implements Payments {
   readonly #account: AccountMethod
   readonly #methods: readonly PaymentMethod[]
   readonly #newId: () => string
+  readonly #underway: Underway
   #timer: ReturnType<typeof setInterval> | undefined
   #sweeping: Promise<void> | undefined
   /** What must not be done twice at once, by its name. */
@@ -66,6 +68,7 @@ export class Ledger implements Payments {
     const newId = timeOrderedIds(now)
     this.#options = options
     this.#newId = newId
+    this.#underway = new Underway(now)
     const accounts = new Accounts(store)
     this.accounts = accounts
     this.tokens = new Tokens({ ...options, accounts, newId })
@@ -91,9 +94,13 @@ export class Ledger implements Payments {
     asked: Asked,
     payment: Payment | undefined,
   ): Promise<Authorisation | Refusal | undefined> | Authorisation | Refusal | undefined {
-    if (!payment) return this.#account.authorise(asked)
+    const followed = <F extends Authorisation | Refusal | undefined>(found: F) => this.#underway.follow(asked, found)
+    if (!payment) return this.#account.authorise(asked).then(followed)
     const methods = this.#methods.filter((each) => each.takes(payment))
-    if (methods.length > 0) return this.#firstOf(methods, asked, payment)
+    if (methods.length > 0) {
+      const found = this.#firstOf(methods, asked, payment)
+      return found instanceof Promise ? found.then(followed) : followed(found)
+    }
     const schemes = this.offer(asked).schemes.map(({ scheme }) => scheme)
     return { refused: 'token_invalid', message: `Pay by ${[...new Set(schemes)].join(' or ')}: this scheme is not accepted` }
   }
@@ -167,6 +174,19 @@ export class Ledger implements Payments {
     return found?.kind === 'payment' ? found : undefined
   }
 
+  /** A payment, and how it stands: while its turn runs, while somebody elsewhere settles it, and afterwards. */
+  async find(tenant: string, id: string): Promise<PaymentFacts | undefined> {
+    const running = this.#underway.find(tenant, id)
+    if (running) return running
+    const paid = await this.payment(tenant, id)
+    if (paid) return { ...paid, state: 'settled', amount: BigInt(paid.amount) }
+    for (const method of this.#methods) {
+      const found = await method.find?.(tenant, id)
+      if (found) return found
+    }
+    return undefined
+  }
+
   /**
    * Gives back a payment, or a part of it. Without an amount, all that is left of it. If the token that paid has ended, the money goes to
    * where the rest of it went. The same key again gives the same answer, and moves nothing.
@@ -179,7 +199,7 @@ export class Ledger implements Payments {
         if (amount !== undefined && `${amount}` !== before.amount) throw otherKey()
         return { refund, amount: BigInt(before.amount) }
       }
-      const left = BigInt(payment.amount) - (await this.#refunded(tenant, payment.id))
+      const left = BigInt(payment.amount) - (await this.refunded(tenant, payment.id))
       const back = amount ?? left
       if (back > left || back <= 0n) {
         throw new UampError('conflict', `Of this payment, ${formatAmount(left)} ${payment.currency} can be given back`, {
@@ -194,7 +214,7 @@ export class Ledger implements Payments {
   }
 
   /** What was given back of a payment so far. */
-  async #refunded(tenant: string, payment: string): Promise<bigint> {
+  async refunded(tenant: string, payment: string): Promise<bigint> {
     let sum = 0n
     for (let after: string | undefined; ;) {
       const page = await this.#options.store.list(refundsOf(tenant, payment), { limit: PAGE, ...(after !== undefined && { after }) })

@@ -1,5 +1,6 @@
 import type { Asked, Authorisation, Offer, Refusal } from '../core/ports/payments.ts'
 import type { Payment } from '../protocol/payment.ts'
+import type { PaymentFacts } from './underway.ts'
 
 /** One way to pay. */
 export interface PaymentMethod {
@@ -8,6 +9,8 @@ export interface PaymentMethod {
   /** True if a payment is of this kind. It may still be worthless. */
   takes(payment: Payment): boolean
   authorise(asked: Asked, payment: Payment): Promise<Authorisation | Refusal> | Authorisation | Refusal
+  /** A payment that is not in the ledger, because its money is elsewhere. */
+  find?(tenant: string, id: string): Promise<PaymentFacts | undefined>
   /** Goes on with what the last run of the server left undone, until `signal` aborts. */
   start?(signal: AbortSignal): void
 }

@@ -10,6 +10,7 @@ import type { Payment } from '../protocol/payment.ts'
 import { backoff } from '../wire/backoff.ts'
 import type { PaymentMethod } from './method.ts'
 import { amountOf, codeOf, PlatformApi, type Said } from './platform-api.ts'
+import type { PaymentFacts } from './underway.ts'
 
 /** How long a lock may be open there: longer than a turn. */
 const LOCK_SECONDS = 3600
@@ -41,16 +42,20 @@ export interface PlatformOptions extends PlatformSettings {
   readonly newId: () => string
 }
 
-/** What is to be settled for a lock, until it is known that it was. Nothing of its token is in it. */
+/** What is to be settled for a lock elsewhere, until its outcome is known and for some time after that. Nothing of its token is in it. */
 interface Pending {
   readonly id: string
+  readonly state: 'authorised' | 'settling' | 'settled'
   readonly tenant: string
   readonly lock: string
   /** A whole number of 10⁻⁹ units, as text. While the agent still works, and if it is never paid, 0: the lock is then released. */
   readonly amount: string
   readonly currency: string
+  readonly principal: string
   readonly agent: string
+  readonly session: string
   readonly response: string
+  readonly question: string
   readonly at: number
 }
 
@@ -130,8 +135,9 @@ export class PlatformMethod implements PaymentMethod {
   async #lock(asked: Asked, lock: string, found: { expiresAt: number | undefined; balance: bigint | undefined }): Promise<Authorisation> {
     const { now, newId } = this.#options
     const id = `pay_${newId()}`
-    const { currency, principal, agent, response } = asked
-    const pending: Pending = { id, tenant: principal.tenant, lock, amount: '0', currency, agent, response, at: now() }
+    const { currency, principal, agent, session, response, question } = asked
+    const about = { tenant: principal.tenant, principal: principal.id, currency, agent, session, response, question }
+    const pending: Pending = { id, state: 'authorised', lock, amount: '0', ...about, at: now() }
     this.#running.add(id)
     try {
       // If this process dies, the next one releases the lock.
@@ -173,7 +179,7 @@ export class PlatformMethod implements PaymentMethod {
           done: () => void (isAsked || this.#giveBack(pending)),
           outside: () => {
             isAsked = true
-            return this.#pay({ ...pending, amount: `${amount}` }, description)
+            return this.#pay({ ...pending, state: 'settling', amount: `${amount}` }, description)
           },
         }
       },
@@ -187,10 +193,11 @@ export class PlatformMethod implements PaymentMethod {
 
   /** Ends a lock that nothing is taken of. What cannot be told now is told later. */
   async #giveBack(pending: Pending): Promise<void> {
-    const { store, log } = this.#options
+    const { log } = this.#options
     try {
-      if ((await this.#settle(pending)) === 'unknown') this.#later()
-      else await store.delete(keyOf(pending))
+      const outcome = await this.#settle(pending)
+      if (outcome === 'unknown') this.#later()
+      else await this.#decided(pending, outcome)
     } catch (error) {
       if (!this.#closed) log('error', 'A lock elsewhere could not be released', { error })
     } finally {
@@ -199,14 +206,13 @@ export class PlatformMethod implements PaymentMethod {
   }
 
   async #pay(pending: Pending, description: string | undefined): Promise<Slot> {
-    const { store } = this.#options
     const { id, currency } = pending
     try {
       // Written first: after a crash nobody else knows that money was to move.
       await this.#write(pending, true)
       let outcome: Outcome = 'unknown'
       for (let turn = 0; turn < TRIES && outcome === 'unknown'; turn++) outcome = await this.#settle(pending, description)
-      if (outcome !== 'unknown') await store.delete(keyOf(pending))
+      if (outcome !== 'unknown') await this.#decided(pending, outcome)
       if (typeof outcome === 'object') throw new UampError('payment_required', outcome.message, { details: { reason: outcome.refused } })
       if (outcome === 'unknown') this.#later()
       const state = outcome === 'unknown' ? 'pending' : 'settled'
@@ -214,6 +220,20 @@ export class PlatformMethod implements PaymentMethod {
     } finally {
       this.#running.delete(id)
     }
+  }
+
+  /** A payment that has moved can still be looked at. */
+  #decided(pending: Pending, outcome: Exclude<Outcome, 'unknown'>): Promise<unknown> {
+    const { store } = this.#options
+    if (outcome !== 'settled' || pending.amount === '0') return store.delete(keyOf(pending))
+    return store.set(keyOf(pending), { ...pending, state: 'settled' } as unknown as Json, { ttlMs: KEPT_MS })
+  }
+
+  async find(tenant: string, id: string): Promise<PaymentFacts | undefined> {
+    const found = (await this.#options.store.get(keyOf({ tenant, id })))?.value as unknown as Pending | undefined
+    if (!found) return undefined
+    const { state, amount, currency, principal, agent, session, response, question, at } = found
+    return { id, state, amount: BigInt(amount), currency, principal, agent, session, response, question, at }
   }
 
   async #settle({ id, lock, amount: text, agent, response }: Pending, description?: string): Promise<Outcome> {
@@ -230,6 +250,8 @@ export class PlatformMethod implements PaymentMethod {
       this.#warn('settle a payment', said)
       return 'unknown'
     }
+    // A lock that nothing is taken of has ended already.
+    if (amount === 0n && said.kind === 'refused') return 'settled'
     const charged = said.kind === 'done' ? amountOf(said.body, 'charged', 'chargedAmount') : undefined
     if (said.kind === 'done' && said.body['success'] !== false && (charged === undefined || charged === amount)) return 'settled'
     const { log } = this.#options
@@ -262,8 +284,9 @@ export class PlatformMethod implements PaymentMethod {
         for (const { value } of page.items) {
           const pending = value as unknown as Pending
           if (this.#closed || this.#running.has(pending.id)) continue
-          if ((await this.#settle(pending)) === 'unknown') isOpen = true
-          else await store.delete(keyOf(pending))
+          const outcome = await this.#settle(pending)
+          if (outcome === 'unknown') isOpen = true
+          else await this.#decided(pending, outcome)
         }
         if ((after = page.next) === undefined) break
       }
@@ -292,7 +315,7 @@ export class PlatformMethod implements PaymentMethod {
   }
 }
 
-function keyOf({ tenant, id }: Pending): string {
+function keyOf({ tenant, id }: Pick<Pending, 'tenant' | 'id'>): string {
   return storeKey(tenant, OUTBOX, id)
 }
 

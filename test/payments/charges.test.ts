@@ -108,6 +108,28 @@ describe('a charge', () => {
     expect(await left(server, token)).toBe('0.40')
   })
 
+  test('that is not topped up in time ends the answer, with what was done and paid until then', async () => {
+    const { server, token, wire } = await shop(
+      async function* (turn) {
+        await turn.charge({ amount: '0.10' })
+        yield 'one half'
+        await turn.charge({ amount: '0.10', timeoutMs: 50 })
+        yield ' and the other'
+      },
+      { amount: '0.15' },
+    )
+    const events = await say(wire, 'one')
+    expect(textOf(events)).toBe('one half')
+    expect(typesOf(wire)).toContain('payment.required')
+    const end = events.find(({ type }) => type === 'response.error')
+    expect(end).toMatchObject({ error: { code: 'payment_required', details: { reason: 'timeout' } } })
+    expect([await left(server, token), await earned(server, 'shop')]).toEqual(['0.05', '0.10'])
+    await settled(server, [token])
+    // Nobody waits any more.
+    const late = await wire.send({ type: 'payment.submit', payment: { scheme: 'token', token: await coin(server, '1') } })
+    expect(late?.code).toBe('not_found')
+  })
+
   test('in two currencies is paid from two tokens', async () => {
     const { server, token, wire } = await shop(async function* (turn) {
       await turn.charge({ amount: '0.10' })

@@ -1,3 +1,4 @@
+import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { expect } from 'vitest'
 import { verifies } from '../support/verifies.ts'
 import { startBank } from './rest-support.ts'
@@ -129,6 +130,21 @@ verifies(['payments-rest:tokens', 'uamp-transports.topup-endpoint'], 'tokens are
   expect(await does('bank', `POST tokens/${made['tokenId'] as string}/topup`, { amount: '1' })).toMatchObject({ balance: '5.00' })
   await does('bob', `DELETE tokens/${made['tokenId'] as string}`)
   expect(await balanceOf('bob')).toBe('5.00')
+})
+
+verifies('payments-rest:tokens', 'a token says what it is, and everybody can verify it with the keys of the server', async () => {
+  const { url, token, does } = await startBank()
+  const { token: text, tokenId } = await token('1.5', { agents: ['shop', 'other'], maxDepth: 2, expiresIn: 60 })
+  const keys = createRemoteJWKSet(new URL(`${url}/.well-known/jwks.json`))
+  const { payload, protectedHeader } = await jwtVerify(text, keys, { audience: 'shop', issuer: url })
+  expect(protectedHeader).toMatchObject({ alg: 'RS256', typ: 'payment+jwt' })
+  const payment = { balance: '1.50', scheme: 'token', currency: 'USD' }
+  expect(payload).toMatchObject({ sub: 'alice', aud: ['shop', 'other'], jti: tokenId, payment, max_depth: 2 })
+  expect([(payload.exp ?? 0) - (payload.iat ?? 0)]).toEqual([60])
+  const child = await does('bob', 'POST delegate', { parentToken: text, delegateTo: 'other', amount: '0.5' })
+  const split = await jwtVerify(child['token'] as string, keys, { audience: 'other', issuer: url })
+  expect(split.payload).toMatchObject({ sub: 'alice', aud: ['other'], payment: { ...payment, balance: '0.50' }, max_depth: 1 })
+  expect([split.payload.jti === tokenId, (split.payload.exp ?? 0) <= (payload.exp ?? 0)]).toEqual([false, true])
 })
 
 verifies('payments-rest:statements', 'movements come in pages, the newest first', async () => {

@@ -234,6 +234,20 @@ verifies('ag-ui-remote.interrupt', 'approvals and payments over two servers', as
   expect(inputs[1]?.resume).toMatchObject([{ interruptId: 'p', payload: { payment_token: 'coin' } }])
 })
 
+verifies('ag-ui-remote.interrupt', 'a proof of x402 resumes as the text that a payment_token is', async () => {
+  const requirements = { amount: '1', currency: 'USD' }
+  const interrupts = [{ id: 'p', reason: 'uamp:payment_required', metadata: { uamp: { requirements } } }]
+  const { url, inputs } = await peer([{ type: 'RUN_FINISHED', outcome: { type: 'interrupt', interrupts } }], [...said('m', 'Paid'), done])
+  const { wire } = await behind(url)
+  const paid = await begin(wire, 'go')
+  await wire.next('payment.required')
+  const proof = { x402Version: 2, accepted: { scheme: 'exact' }, payload: { signature: '0x12' } }
+  await wire.send({ type: 'payment.submit', payment: { scheme: 'exact', proof } })
+  expect(textOf(await paid.end())).toBe('Paid')
+  const { payment_token } = (inputs[1]?.resume?.[0] as { payload: { payment_token: string } }).payload
+  expect(JSON.parse(atob(payment_token))).toEqual(proof)
+})
+
 verifies('ag-ui-remote.interrupt', 'what a yes does not answer is said, and the next message answers it', async () => {
   const interrupts = [{ id: 'i1', reason: 'input_required', message: 'Which city?' }]
   const { url, inputs } = await peer(

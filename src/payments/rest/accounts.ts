@@ -5,7 +5,7 @@ import { invalid, parseBody } from '../../wire/parse.ts'
 import { accountOf } from '../accounts.ts'
 import type { Caller } from './caller.ts'
 import { RefundBody, TransferBody } from './schema.ts'
-import { answer, bodyOf, cursorOf, keyOf, pageIn, shownMove } from './shown.ts'
+import { answer, bodyOf, cursorOf, keyOf, pageIn, shownMove, shownPayment } from './shown.ts'
 import { parsed, type RestParts, type TokenRoutes } from './tokens.ts'
 
 /** What can be done with accounts. */
@@ -51,6 +51,26 @@ export class AccountRoutes {
     const id = await ledger.transfer(caller.tenant, { kind, from, to, amount: parsed(amount), currency, ...about })
     const { available } = await ledger.accounts.get(caller.tenant, account)
     return answer({ success: true, id, amount: formatAmount(parsed(amount)), currency, balance: formatAmount(available) })
+  }
+
+  /** `GET payments/:id`: what it paid for and how it stands, for whoever paid, whoever owns the token that paid, and the seller. */
+  async payment(call: KnownCall, caller: Caller): Promise<Response> {
+    caller.checkNamed()
+    const { ledger } = this.#parts
+    const { tenant } = caller
+    const id = call.params['id'] ?? ''
+    const found = await ledger.find(tenant, id)
+    const mine = found && (caller.owns(found.principal ?? '') || caller.mayActFor(found.agent ?? '') || (await this.#paid(id, caller)))
+    if (!mine) throw new UampError('not_found', 'There is no payment with this id')
+    return answer(shownPayment(found, await ledger.refunded(tenant, id)))
+  }
+
+  /** True if the token that paid is theirs. */
+  async #paid(id: string, caller: Caller): Promise<boolean> {
+    const { ledger } = this.#parts
+    const [kind, jti = ''] = (await ledger.payment(caller.tenant, id))?.from.split(':') ?? []
+    const token = kind === 'token' ? await ledger.tokens.get(caller.tenant, jti) : undefined
+    return token !== undefined && caller.owns(token.owner)
   }
 
   /** `POST refund`: by the operator, and by those who may `host` the agent that was paid. */

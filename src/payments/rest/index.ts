@@ -55,6 +55,7 @@ function routesOf(host: Host, { ledger, isOpen }: { readonly ledger: Ledger; rea
     route('POST', 'tokens/:id/topup', (...asked) => tokens.topUp(...asked)),
     route('GET', 'balance', (...asked) => accounts.balance(...asked)),
     route('GET', 'statements', (...asked) => accounts.statements(...asked)),
+    route('GET', 'payments/:id', (...asked) => accounts.payment(...asked)),
     route('POST', 'deposit', (...asked) => accounts.transfer('deposit', ...asked)),
     route('POST', 'withdraw', (...asked) => accounts.transfer('withdraw', ...asked)),
     route('POST', 'refund', (...asked) => accounts.refund(...asked)),

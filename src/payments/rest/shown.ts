@@ -7,6 +7,7 @@ import { wholeNumber } from '../../wire/openai/paging.ts'
 import { changeOf, type Account, type Movement } from '../accounts.ts'
 import type { PayLock } from '../locks.ts'
 import type { PayToken } from '../tokens.ts'
+import type { PaymentFacts } from '../underway.ts'
 import { BODY_BYTES, Key } from './schema.ts'
 
 const PAGE = { usual: 20, min: 1, max: 100 }
@@ -79,12 +80,30 @@ export function shownLock({ id, agent, currency, state, expiresAt }: PayLock, ba
   return { lockId: id, lockedAmount, lockedAmountDollars: lockedAmount, currency, agent, state, expiresAt: isoTime(expiresAt) }
 }
 
+/** A payment: what it is for, and how it stands. */
+export function shownPayment({ id, state, amount, currency, at, ...about }: PaymentFacts, refunded: bigint): object {
+  const { agent, principal, session, response, question } = about
+  return {
+    paymentId: id,
+    state,
+    amount: formatAmount(amount),
+    currency,
+    ...(refunded > 0n && { refunded: formatAmount(refunded) }),
+    ...(at !== undefined && { at: isoTime(at) }),
+    ...(agent !== undefined && { agent }),
+    ...(principal !== undefined && { principal }),
+    ...(session !== undefined && { sessionId: session }),
+    ...(response !== undefined && { responseId: response }),
+    ...(question !== undefined && { question }),
+  }
+}
+
 /**
  * A movement as the owner of one of its accounts sees it. The other account is not named if it is somebody else's, and never a lock: its id
  * is for whoever opened it.
  */
 export function shownMove(move: Movement, account: string): object {
-  const { id, kind, amount, currency, at, agent, response, description, of, principal } = move
+  const { id, kind, amount, currency, at, agent, response, question, description, of, principal } = move
   const isOut = changeOf(move, account) < 0n
   const [otherKind = '', ...rest] = (isOut ? move.to : move.from).split(':')
   const shows = otherKind === 'token' || otherKind === 'agent'
@@ -99,6 +118,7 @@ export function shownMove(move: Movement, account: string): object {
     ...(agent !== undefined && { agent }),
     ...(principal !== undefined && { principal }),
     ...(response !== undefined && { responseId: response }),
+    ...(question !== undefined && { question }),
     ...(description !== undefined && { description }),
     ...(of !== undefined && { refundOf: of }),
   }

@@ -10,6 +10,7 @@ import type { Payment } from '../../protocol/payment.ts'
 import type { Receipt } from '../../wire/x402.ts'
 import type { Accounts } from '../accounts.ts'
 import type { PaymentMethod } from '../method.ts'
+import type { PaymentFacts } from '../underway.ts'
 import { Facilitator } from './facilitator.ts'
 import { facilitated, isX402, outOfTime, readProof, type Proof } from './proof.ts'
 import { PaymentRecords, type PaymentRecord } from './records.ts'
@@ -74,6 +75,15 @@ export class X402Method implements PaymentMethod {
   /** Settles what the last run left open, and goes on to do so until `signal` aborts. */
   start(signal: AbortSignal): void {
     this.#settler.start(signal)
+  }
+
+  async find(tenant: string, id: string): Promise<PaymentFacts | undefined> {
+    const found = await this.#records.named(tenant, id)
+    if (!found) return undefined
+    const { state, amount, currency, principal, agent, session, response, question, at } = found
+    const about = { id, amount: BigInt(amount), currency, principal, agent, session, response, question, at }
+    // The money of a credit has moved.
+    return { ...about, state: state === 'credit' ? 'settled' : state }
   }
 
   async authorise(asked: Asked, payment: Payment): Promise<Authorisation | Refusal> {

@@ -71,6 +71,12 @@ export class PaymentRecords {
     return (await this.#options.store.get(key))?.value as unknown as PaymentRecord | undefined
   }
 
+  /** The record of the payment with this name. */
+  async named(tenant: string, id: string): Promise<PaymentRecord | undefined> {
+    const { items } = await this.#options.store.list(byId(tenant, id), { limit: 1 })
+    return items[0]?.value as unknown as PaymentRecord | undefined
+  }
+
   seal(key: string, asked: Slot): string {
     return this.#options.keys.seal(JSON.stringify(asked), key)
   }
@@ -86,7 +92,8 @@ export class PaymentRecords {
     const { sealed: _, ...record } = given
     // A proof that is out of time is refused for that, so a used one need not be remembered for longer.
     const kept = given.state === 'settled' ? Math.max(0, given.validBefore - now()) + DAY_MS : KEPT_MS
-    const options = isOpen ? { index: [[OPEN, sortOf(given.next)] as const] } : { index: [], ttlMs: kept }
+    const named = [byId(given.tenant, given.id), ''] as const
+    const options = isOpen ? { index: [named, [OPEN, sortOf(given.next)] as const] } : { index: [named], ttlMs: kept }
     return { op: 'set', key: this.keyOf(given), value: (isOpen ? given : record) as unknown as Json, options }
   }
 
@@ -112,6 +119,10 @@ export class PaymentRecords {
       if ((after = page.next) === undefined) return
     }
   }
+}
+
+function byId(tenant: string, id: string): string {
+  return storeKey(tenant, 'x402-payment', id)
 }
 
 function sortOf(time: number): string {

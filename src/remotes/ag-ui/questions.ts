@@ -7,6 +7,7 @@ import { FIRST_EXPLAINED } from '../../protocol/explain.ts'
 import { ApprovalRequest } from '../../protocol/extension-events.ts'
 import { uampIn, fieldsOf, isRecord, type Slot } from '../../protocol/json.ts'
 import { PaymentRequirements } from '../../protocol/payment.ts'
+import { paymentText } from '../../wire/demand.ts'
 
 const text = z.nullish(z.string())
 export const Interrupt = z.object({
@@ -48,7 +49,7 @@ export async function resumed(interrupt: Interrupt, { turn, client, calls, payer
   const { data: requirements } = z.safeParse(PaymentRequirements, uamp['requirements'], FIRST_EXPLAINED)
   if (requirements) {
     const payment = await payer.pay({ requirements, extra: extraIn(uamp['extra']) })
-    return { interruptId, status: 'resolved', payload: { payment_token: payment.token, payment } }
+    return { interruptId, status: 'resolved', payload: { payment_token: paymentText(payment), payment } }
   }
   const tool_call = calls.get(toolCallId ?? '')
   const { data: options } = z.safeParse(ApprovalRequest.shape.options, uamp['options'], FIRST_EXPLAINED)

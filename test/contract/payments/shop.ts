@@ -22,10 +22,6 @@ const GOODS: Readonly<Record<string, (turn: Turn, marks: Holds) => AsyncGenerato
     await marks.hold(turn)
     yield ' it.'
   },
-  async *hurry(turn) {
-    await turn.charge({ amount: '0.03', timeoutMs: 50 })
-    yield 'In time.'
-  },
   async *hello() {
     yield 'Hello.'
   },

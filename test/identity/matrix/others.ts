@@ -160,6 +160,7 @@ export const OF_MONEY = [
   ...['lock', 'settle', 'release', 'delegate', 'tokens', 'tokens/:id/topup', 'refund'].map((path) => `POST /api/payments/${path}`),
   ...['GET', 'PATCH', 'DELETE'].map((method) => `${method} /api/payments/lock/:id`),
   ...['GET', 'DELETE'].map((method) => `${method} /api/payments/tokens/:id`),
+  'GET /api/payments/payments/:id',
 ]
 
 const SERVER: readonly Operation[] = [

@@ -2,7 +2,8 @@
 import { describe, expect, test } from 'vitest'
 import { verifies } from '../../support/verifies.ts'
 import type { LocalFacilitator } from './facilitator.ts'
-import { decoded, earned, openShop, pay, signed } from './shop.ts'
+import { overWebSocket } from '../../support/wire.ts'
+import { decoded, earned, encoded, openShop, pay, signed } from './shop.ts'
 
 type Act = NonNullable<LocalFacilitator['act']>
 
@@ -91,6 +92,23 @@ describe('after the work', () => {
       expect((await pay(url, payment)).status).toBe(402)
       expect(await earned({ ledger })).toBe('0.01')
     })
+  })
+
+  verifies('payments-rest:state', 'it can be looked at while it is settling, and when it has settled', async () => {
+    const { url, facilitator } = await openShop()
+    const payment = await signed(url)
+    const look = async (id: string) => (await (await fetch(`${url}/api/payments/payments/${id}`)).json()) as object
+    const wire = await overWebSocket(url)
+    await wire.open({ payment_token: encoded(payment) })
+    facilitator.act = at('/settle', down)
+    await wire.send({ type: 'response.create' })
+    const { payment_id: id } = await wire.next('payment.accepted')
+    const { response_id: responseId } = await wire.next('response.error')
+    const about = { paymentId: id, amount: '0.01', currency: 'USD', agent: 'shop', responseId }
+    expect(await look(id)).toMatchObject({ ...about, state: 'settling' })
+    facilitator.act = undefined
+    expect((await pay(url, payment)).said).toBe('Thank you')
+    expect(await look(id)).toMatchObject({ ...about, state: 'settled' })
   })
 
   test('a payment that only its first facilitator could know of is not taken for money', async () => {

@@ -1,4 +1,4 @@
-import { formatAmount } from '../protocol/money.ts'
+import { formatAmount, parseAmount } from '../protocol/money.ts'
 import { timeOrderedIds, type Clocks } from '../core/basics/time.ts'
 import type { Signer } from '../core/ports/keys.ts'
 import type { Asked, Authorisation, FreeQuota, HandedOn, Offer, Payments, Refusal } from '../core/ports/payments.ts'
@@ -92,6 +92,8 @@ export class Ledger implements Payments {
     payment: Payment | undefined,
   ): Promise<Authorisation | Refusal | undefined> | Authorisation | Refusal | undefined {
     if (!payment) return this.#account.authorise(asked)
+    const short = tooLittle(asked, payment.amount)
+    if (short) return short
     const methods = this.#methods.filter((each) => each.takes(payment))
     if (methods.length > 0) return this.#firstOf(methods, asked, payment)
     const schemes = this.offer(asked).schemes.map(({ scheme }) => scheme)
@@ -276,4 +278,13 @@ function repeated({ id, from, to, amount }: Movement, again: Transfer): string {
 
 function otherKey(): UampError {
   return new UampError('conflict', 'This idempotency key was used for something else')
+}
+
+/** A payment may say how much it is at most, however it pays; one that says too little is not what was asked for. */
+function tooLittle({ amount, currency }: Asked, offered: string | undefined): Refusal | undefined {
+  const given = offered === undefined ? amount : parseAmount(offered)
+  if (given !== undefined && given >= amount) return undefined
+  const wanted = `${formatAmount(amount)} ${currency}`
+  if (given === undefined) return { refused: 'payment_failed', message: `The amount must be a text such as "0.05"; ${wanted} are needed` }
+  return { refused: 'insufficient_balance', message: `${wanted} are needed, and the payment offers ${formatAmount(given)}` }
 }

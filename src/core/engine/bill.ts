@@ -369,8 +369,9 @@ export class Bill {
     return due
   }
 
+  /** Who does not answer the agent has stopped it. */
   #isPayersFault(end: End): boolean {
-    return end.kind === 'failed' && (this.#failed || end.error.code === 'payment_required')
+    return end.kind === 'failed' && (this.#failed || end.error.code === 'payment_required' || this.#turn.questions.hasMissed(end.error))
   }
 }
 

@@ -126,7 +126,7 @@ export class Ap2Method implements PaymentMethod {
     // What follows the last `~` binds a key, which nobody here asks for.
     const claims = await disclosed(token.claims, rest.slice(0, -1))
     if (!claims) return invalid('The mandate discloses what it does not contain')
-    return mandateIn(claims, { asked, config, now: now() })
+    return mandateIn(claims, { asked, config, now: now(), signed: token.claims })
   }
 }
 
@@ -158,12 +158,16 @@ interface Wanted {
   readonly asked: Asked
   readonly config: Ap2Config
   readonly now: number
+  /** What the mandate says to everybody, whatever is disclosed. */
+  readonly signed: Slot
 }
 
-function mandateIn(claims: Slot, { asked, config, now }: Wanted): Mandate | Refusal {
-  const { vct, iss, exp, nbf, jti, transaction_id, payee, payment_amount } = claims
+function mandateIn(claims: Slot, { asked, config, now, signed }: Wanted): Mandate | Refusal {
+  const { vct, iss, exp, nbf, transaction_id, payee, payment_amount } = claims
   if (vct !== VCT) return invalid(`The mandate is not a "${VCT}"`)
-  const id = [transaction_id, jti].find((each) => typeof each === 'string' && ID.test(each)) as string | undefined
+  // Its holder chooses what to disclose, and must not choose between two names: under each of them it would pay.
+  const names = [signed['transaction_id'], signed['jti'], transaction_id]
+  const id = names.find((each) => typeof each === 'string' && ID.test(each)) as string | undefined
   if (id === undefined) return invalid('The mandate names no transaction')
   if (typeof exp !== 'number' || exp * 1000 - now > LONGEST_MS) return invalid('The mandate does not end within a year')
   if (exp * 1000 <= now) return { refused: 'token_expired', message: 'The mandate has expired' }

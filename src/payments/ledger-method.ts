@@ -1,4 +1,4 @@
-import { formatAmount, parseAmount } from '../protocol/money.ts'
+import { formatAmount } from '../protocol/money.ts'
 import type { Asked, Authorisation, Refusal, Settlement } from '../core/ports/payments.ts'
 import type { Payment } from '../protocol/payment.ts'
 import { accountOf, type Account, type Accounts } from './accounts.ts'
@@ -32,31 +32,27 @@ export class TokenMethod implements PaymentMethod {
     return scheme === 'token' || token !== undefined
   }
 
-  authorise(asked: Asked, { token: text = '', amount }: Payment): Promise<Authorisation | Refusal> | Authorisation | Refusal {
+  authorise(asked: Asked, { token: text = '' }: Payment): Promise<Authorisation | Refusal> | Authorisation | Refusal {
     const { tokens, accounts, spending } = this.#options
     const { tenant } = asked.principal
     const seen = tokens.seen(tenant, text)
     const seller = accountOf.agent(asked.agent, asked.currency)
-    if (seen && accounts.known(tenant, seller) && spending.isLoaded(asked)) return this.#lock(asked, seen, amount)
-    return this.#look(asked, text, amount)
+    if (seen && accounts.known(tenant, seller) && spending.isLoaded(asked)) return this.#lock(asked, seen)
+    return this.#look(asked, text)
   }
 
-  async #look(asked: Asked, text: string, offered: string | undefined): Promise<Authorisation | Refusal> {
+  async #look(asked: Asked, text: string): Promise<Authorisation | Refusal> {
     const { tokens, accounts, spending } = this.#options
     const { tenant } = asked.principal
     const found = await tokens.verify(tenant, text)
     if (!found) return NOT_OURS
     await spending.load(asked)
     await accounts.get(tenant, accountOf.agent(asked.agent, asked.currency))
-    return this.#lock(asked, found, offered)
+    return this.#lock(asked, found)
   }
 
-  #lock(
-    asked: Asked,
-    { token, account }: { readonly token: PayToken; readonly account: Account },
-    offered: string | undefined,
-  ): Authorisation | Refusal {
-    const refusal = refusalOf(asked, token, this.#options.now()) ?? tooLittle(asked, offered)
+  #lock(asked: Asked, { token, account }: { readonly token: PayToken; readonly account: Account }): Authorisation | Refusal {
+    const refusal = refusalOf(asked, token, this.#options.now())
     return refusal ?? lockOf(asked, account, { ...this.#options, scheme: 'token', expiresAt: token.expiresAt })
   }
 }
@@ -70,15 +66,6 @@ export function refusalOf({ agent, currency }: Asked, token: PayToken, now: numb
   }
   if (token.currency === currency) return undefined
   return { refused: 'token_invalid', message: `The payment token holds ${token.currency}, and the price is in ${currency}` }
-}
-
-/** A payment may say how much it is at most; one that says too little is not what was asked for. */
-function tooLittle({ amount, currency }: Asked, offered: string | undefined): Refusal | undefined {
-  const given = offered === undefined ? amount : parseAmount(offered)
-  if (given !== undefined && given >= amount) return undefined
-  const wanted = `${formatAmount(amount)} ${currency}`
-  if (given === undefined) return { refused: 'payment_failed', message: `The amount must be a text such as "0.05"; ${wanted} are needed` }
-  return { refused: 'insufficient_balance', message: `${wanted} are needed, and the payment offers ${formatAmount(given)}` }
 }
 
 /** Pays from the account of whoever asks. */

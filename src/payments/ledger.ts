@@ -1,4 +1,4 @@
-import { formatAmount } from '../protocol/money.ts'
+import { formatAmount, parseAmount } from '../protocol/money.ts'
 import { timeOrderedIds, type Clocks } from '../core/basics/time.ts'
 import type { Signer } from '../core/ports/keys.ts'
 import type { Asked, Authorisation, FreeQuota, HandedOn, Offer, Payments, Refusal } from '../core/ports/payments.ts'
@@ -47,6 +47,8 @@ interface Refunded {
   readonly amount: bigint
 }
 
+type Found = Promise<Authorisation | Refusal | undefined> | Authorisation | Refusal | undefined
+
 /** This server's own ledger: accounts, tokens and locks, on the store that has the sessions. */
 export class Ledger implements Payments {
   readonly accounts: Accounts
@@ -90,17 +92,17 @@ export class Ledger implements Payments {
 
   authorise(asked: Asked, payment: Payment): Promise<Authorisation | Refusal> | Authorisation | Refusal
   authorise(asked: Asked, payment: undefined): Promise<Authorisation | Refusal | undefined>
-  authorise(
-    asked: Asked,
-    payment: Payment | undefined,
-  ): Promise<Authorisation | Refusal | undefined> | Authorisation | Refusal | undefined {
-    const followed = <F extends Authorisation | Refusal | undefined>(found: F) => this.#underway.follow(asked, found)
-    if (!payment) return this.#account.authorise(asked).then(followed)
+  authorise(asked: Asked, payment: Payment | undefined): Found {
+    const found = this.#authorise(asked, payment)
+    return found instanceof Promise ? found.then((each) => this.#underway.follow(asked, each)) : this.#underway.follow(asked, found)
+  }
+
+  #authorise(asked: Asked, payment: Payment | undefined): Found {
+    if (!payment) return this.#account.authorise(asked)
+    const short = tooLittle(asked, payment.amount)
+    if (short) return short
     const methods = this.#methods.filter((each) => each.takes(payment))
-    if (methods.length > 0) {
-      const found = this.#firstOf(methods, asked, payment)
-      return found instanceof Promise ? found.then(followed) : followed(found)
-    }
+    if (methods.length > 0) return this.#firstOf(methods, asked, payment)
     const schemes = this.offer(asked).schemes.map(({ scheme }) => scheme)
     return { refused: 'token_invalid', message: `Pay by ${[...new Set(schemes)].join(' or ')}: this scheme is not accepted` }
   }
@@ -296,4 +298,13 @@ function repeated({ id, from, to, amount }: Movement, again: Transfer): string {
 
 function otherKey(): UampError {
   return new UampError('conflict', 'This idempotency key was used for something else')
+}
+
+/** A payment may say how much it is at most, however it pays; one that says too little is not what was asked for. */
+function tooLittle({ amount, currency }: Asked, offered: string | undefined): Refusal | undefined {
+  const given = offered === undefined ? amount : parseAmount(offered)
+  if (given !== undefined && given >= amount) return undefined
+  const wanted = `${formatAmount(amount)} ${currency}`
+  if (given === undefined) return { refused: 'payment_failed', message: `The amount must be a text such as "0.05"; ${wanted} are needed` }
+  return { refused: 'insufficient_balance', message: `${wanted} are needed, and the payment offers ${formatAmount(given)}` }
 }

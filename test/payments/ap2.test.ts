@@ -99,6 +99,23 @@ test('claims may be disclosed, and a mandate of more than the price pays the pri
   expect((await ledger.check()).inside).toEqual({ USD: '0.05' })
 })
 
+test('a mandate that discloses its transaction once, and once not, pays once', async () => {
+  const { ask, ledger } = await open()
+  const text = await mandate({ transaction_id: undefined, jti: 'mandate-1' }, { disclose: { transaction_id: 'tx-1' } })
+  expect(await pays(await ask(), { token: text })).toMatchObject({ type: 'response.done' })
+  const [jwt] = text.split('~')
+  expect(await pays(await ask(), { token: `${jwt}~` })).toMatchObject({ type: 'payment.error', code: 'token_invalid' })
+  expect((await ledger.check()).inside).toEqual({ USD: '0.05' })
+})
+
+test('a mandate pays no more than the amount that its payment names', async () => {
+  const { ask, ledger } = await open()
+  const token = await mandate()
+  expect(await pays(await ask(), { token, amount: '0.01' })).toMatchObject({ type: 'payment.error', code: 'insufficient_balance' })
+  expect(await pays(await ask(), { token, amount: 'five' })).toMatchObject({ type: 'payment.error', code: 'payment_failed' })
+  expect((await ledger.check()).movements).toBe(0)
+})
+
 describe('is refused', () => {
   const cases: readonly (readonly [string, () => Promise<string>, string])[] = [
     ['what is no mandate', () => Promise.resolve('worthless'), 'token_invalid'],

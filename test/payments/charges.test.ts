@@ -94,6 +94,18 @@ describe('a charge', () => {
     await settled(server, [token])
   })
 
+  test('of an answer that fails because its reader left a question open is due, as far as the agent spoke', async () => {
+    const { server, token, wire } = await shop(async function* (turn) {
+      await turn.charge({ amount: '0.10' })
+      yield 'well'
+      await turn.ask('tool.call', { name: 'look', arguments: '{}' }, { timeoutMs: 1 })
+    })
+    await begin(wire, 'hi')
+    expect(await wire.next(isEnd)).toMatchObject({ type: 'response.error', error: { code: 'timeout' } })
+    await expect.poll(() => left(server, token)).toBe('0.90')
+    await settled(server, [token])
+  })
+
   test('of two at once is locked for both', async () => {
     const { server, token, wire } = await shop(
       async function* (turn) {

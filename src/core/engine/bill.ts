@@ -320,11 +320,13 @@ export class Bill {
    * or the payer who ended it after the agent had said something. A response that fails otherwise costs nothing.
    */
   close(end: End): Closing | undefined {
-    if (this.#locks.length === 0 && this.#free.length === 0) return undefined
     const { hasSpoken, paysAnew } = this.#turn
-    const isOver = end.kind === 'done' || (hasSpoken && (end.kind === 'cancelled' || this.#isPayersFault(end)))
+    const isRefused = paysAnew !== undefined && this.#isAsking
     // The client may get a question for money instead of what was said.
-    const isDue = isOver && !(paysAnew && this.#isAsking && !(paysAnew.isHeard && hasSpoken))
+    const isUnheard = isRefused && !paysAnew.isHeard
+    if (this.#locks.length === 0 && this.#free.length === 0 && !isUnheard) return undefined
+    const isOver = end.kind === 'done' || (hasSpoken && (end.kind === 'cancelled' || this.#isPayersFault(end)))
+    const isDue = isOver && !isUnheard && (hasSpoken || !isRefused)
     const locks = this.#locks.splice(0)
     const parts: Settlement[] = this.#free.splice(0).map((call) => call.settle(isDue ? 1n : 0n))
     const paid: PaidPart[] = []
@@ -340,7 +342,7 @@ export class Bill {
       parts.push(part)
       if (amount > 0n) paid.push({ lock, amount: part.taken ?? amount, outside: part.outside })
     }
-    return new Closing(parts, paid, () => (this.#settledKeys = before))
+    return new Closing(parts, paid, { isUnheard, undo: () => (this.#settledKeys = before) })
   }
 
   /** Gives back what is locked for a turn that nobody goes on with. */
@@ -367,8 +369,9 @@ export class Bill {
     return due
   }
 
+  /** Who does not answer the agent has stopped it. */
   #isPayersFault(end: End): boolean {
-    return end.kind === 'failed' && (this.#failed || end.error.code === 'payment_required')
+    return end.kind === 'failed' && (this.#failed || end.error.code === 'payment_required' || this.#turn.questions.hasMissed(end.error))
   }
 }
 

@@ -16,19 +16,25 @@ export interface PaidPart {
   readonly outside: Settlement['outside']
 }
 
+interface About {
+  /** The client gets a question for money in place of what was said, which is not paid. */
+  readonly isUnheard: boolean
+  /** Called if the payments fail: what they paid is due again. */
+  undo(): void
+}
+
 /** The end of the payments of one response. */
 export class Closing {
   readonly #parts: readonly Settlement[]
   readonly #paid: readonly PaidPart[]
   readonly #receipts: Slot[] = []
-  readonly #undo: () => void
+  readonly #about: About
   #isOver = false
 
-  /** `undo` is called if the payments fail: what they paid is due again. */
-  constructor(parts: readonly Settlement[], paid: readonly PaidPart[], undo: () => void) {
+  constructor(parts: readonly Settlement[], paid: readonly PaidPart[], about: About) {
     this.#parts = parts
     this.#paid = paid
-    this.#undo = undo
+    this.#about = about
   }
 
   /** True if the end of the response tells of a payment. */
@@ -45,7 +51,7 @@ export class Closing {
   done(failure?: unknown): void {
     if (this.#isOver) return
     this.#isOver = true
-    if (failure !== undefined) this.#undo()
+    if (failure !== undefined) this.#about.undo()
     for (const part of this.#parts) part.done(failure)
   }
 
@@ -53,7 +59,9 @@ export class Closing {
    * Moves the money that is not in this server's ledger. If some of it does not move, the response has failed, nothing is taken for it,
    * and nobody gets its output who has not had it.
    */
-  async end(end: End): Promise<End> {
+  async end(given: End): Promise<End> {
+    // Nor can they look it up: it is not stored.
+    const end = this.#about.isUnheard ? { ...given, output: [] } : given
     try {
       for (const { outside } of this.#paid) {
         const receipt = await outside?.()

@@ -1,5 +1,5 @@
 import { UampError } from '../../protocol/errors.ts'
-import type { ClientEvent, Draft } from '../../protocol/events.ts'
+import type { ClientEvent, Draft, EventOf } from '../../protocol/events.ts'
 import type { Slot } from '../../protocol/json.ts'
 import { DECLINED, type Payment } from '../../protocol/payment.ts'
 import type { Message } from '../../protocol/message.ts'
@@ -67,6 +67,8 @@ export class QuestionBook {
   readonly #asker: Asker
   readonly #open = new Map<string, Open>()
   readonly #asked = new Map<string, number>()
+  /** The ids of those that nobody answered in time. */
+  readonly #missed = new Set<string>()
   #history: AnsweredCalls | undefined
   #listens = false
   /** Answers by key; on a one-way transport the agent gets them when the next response begins. */
@@ -101,6 +103,11 @@ export class QuestionBook {
   /** A newer one takes its place, and answers a question that waits for one. */
   set payment(payment: Payment | undefined) {
     this.#payment = payment
+  }
+
+  /** True if an error says that nobody answered one of these questions. */
+  hasMissed({ code, details }: EventOf<'response.error'>['error']): boolean {
+    return code === 'timeout' && this.#missed.has(String(details?.['id']))
   }
 
   get answers(): Readonly<Record<string, Answer>> {
@@ -165,6 +172,7 @@ export class QuestionBook {
       }
       const late = (): void => {
         settle()
+        this.#missed.add(question.id)
         reject(new UampError('timeout', `Nobody answered ${question.type} within ${timeoutMs} ms`, { details: { id: question.id } }))
       }
       // A parked turn has a time limit of its own.

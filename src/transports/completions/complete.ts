@@ -4,6 +4,7 @@ import { countError, ofResponse } from '../../core/edge/report-error.ts'
 import { requestHash, signatureAsked, signSlot, type Signing } from '../../core/edge/signature-header.ts'
 import type { Batch } from '../../core/ports/session.ts'
 import type { Frame, Host, KnownCall, Streamed, Texts } from '../../core/ports/transport.ts'
+import type { Refused } from '../../core/reading/response-batches.ts'
 import { ResponseRun } from '../../core/reading/response-run.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { EventOf } from '../../protocol/events.ts'
@@ -39,23 +40,24 @@ export async function complete(host: Host, request: Request, call: KnownCall): P
   const hashing = requestHash(host.gateway, signature, { text, member: 'messages' })
   const signing = hashing && (await hashing)
   const runs = await startAll(asked.choices, (index) => start(host, call, { agent, asked, keep: { ...asked.keep, head, index }, signing }))
+  let begun: readonly ResponseRun[]
   try {
     if (!asked.stream) {
-      const ends = await Promise.all(runs.map(endOf))
+      const ends = await endsOf(runs)
       return jsonAnswer(toCompletion(head, asked.shape, { ends, metadata: asked.metadata }), {
         headers: { ...headers, ...paidHeaders(ends.findLast(({ response }) => paidIn(response.extensions))?.response.extensions) },
         gateway: host.gateway,
         principal: call.principal,
       })
     }
-    await Promise.all(runs.map(beginningOf))
+    begun = await begunOf(runs)
   } catch (thrown) {
     for (const run of runs) run.close()
     const error = host.secrets.told(thrown)
     countError(host.meter, 'completions', { thrown, code: error.code })
     return openAiFailure(error, headers)
   }
-  const stream = new Stream(runs, { head, asked, signatureLast: signature === 'event' })
+  const stream = new Stream(begun, { head, asked, signatureLast: signature === 'event' })
   return {
     status: 200,
     headers: { ...SSE_HEADERS, ...headers },
@@ -116,10 +118,38 @@ async function startAll(count: number, begin: (index: number) => Promise<Respons
   throw refused.reason
 }
 
-/** Waits for the first word. Throws if the response is refused before it. */
-async function beginningOf(run: ResponseRun): Promise<void> {
-  const refused = await run.preflight()
-  if (refused) throw refusal(refused)
+/**
+ * Waits for the first words. Throws if a response is refused before them. Choices that nobody paid for are left out if another has begun:
+ * what that one costs is due.
+ */
+async function begunOf(runs: readonly ResponseRun[]): Promise<readonly ResponseRun[]> {
+  const started = await Promise.all(
+    runs.map(async (run) => {
+      const refused = await run.preflight()
+      if (refused && !isUnpaid(refused)) throw refusal(refused)
+      return { run, refused }
+    }),
+  )
+  const unpaid = started.find(({ refused }) => refused)?.refused
+  const begun = started.flatMap(({ run, refused }) => (refused ? [] : [run]))
+  if (unpaid && begun.length === 0) throw refusal(unpaid)
+  for (const { run, refused } of started) if (refused) run.close()
+  return begun
+}
+
+function isUnpaid({ type, ...refused }: Refused): boolean {
+  return type === 'payment.required' || ('error' in refused && refused.error.code === 'payment_required')
+}
+
+/** The ends of all choices. If one of them was paid, those that failed are left out: its money has moved, so it is told. */
+async function endsOf(runs: readonly ResponseRun[]): Promise<EventOf<'response.done'>[]> {
+  const [only] = runs
+  if (only && runs.length === 1) return [await endOf(only)]
+  const ended = await Promise.allSettled(runs.map(endOf))
+  const ends = ended.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
+  const failed = ended.find((result) => result.status === 'rejected')
+  if (failed && !ends.some(({ response }) => paidIn(response.extensions))) throw failed.reason
+  return ends
 }
 
 /** Waits for the end. Throws unless the response is done. */

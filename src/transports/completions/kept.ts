@@ -60,11 +60,14 @@ export function setCompletion(owner: Owner, kept: KeptCompletion): SetOperation 
 
 /** Keeps one choice, in the transaction that ends its response. */
 export function completionKeeper({ index, head, shape: { legacy, audio }, choices, metadata }: Keeping): TurnKeeper {
+  // What ends with a question for money has no answer to look up.
+  let isRefused = false
   return {
     name: KEEPER,
     opened: () => () => [],
+    see: ({ type }) => void (isRefused ||= type === 'payment.required'),
     closed: (turn, end) => {
-      if (end.type !== 'response.done') return []
+      if (end.type !== 'response.done' || isRefused) return []
       const { status, extensions } = end.response
       const choice: KeptChoice = { session: turn.session, response: turn.id, end: { status, extensions, signature: end.signature } }
       if (index === 0) return [setCompletion(turn, { ...choice, head, shape: { legacy, audio }, choices, metadata })]

@@ -101,6 +101,14 @@ export function paidIn(extensions: Readonly<Slot> | null | undefined): Slot | un
   return { payments, ...(receipts !== undefined && { receipts }) }
 }
 
+/** The same of several responses that are one answer. */
+export function paidInAll(ends: readonly (Readonly<Slot> | null | undefined)[]): Slot | undefined {
+  const paid = ends.map(paidIn).filter((each) => each !== undefined)
+  if (paid.length <= 1) return paid[0]
+  const receipts = paid.flatMap((each) => recordsIn(each['receipts']))
+  return { payments: paid.flatMap((each) => recordsIn(each['payments'])), ...(receipts.length > 0 && { receipts }) }
+}
+
 /** The headers of a paid answer: the last receipt, for clients of both versions of x402. */
 export function paidHeaders(extensions: Readonly<Slot> | null | undefined): Record<string, string> {
   const receipt = recordsIn(paidIn(extensions)?.['receipts']).findLast(isReceipt)

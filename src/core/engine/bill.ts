@@ -82,6 +82,8 @@ export class Bill {
   /** The payments of this turn: what they hold may be used again when a response has settled its part. */
   readonly #purses: Purse[] = []
   #settledKeys: Record<string, string>
+  /** What earlier responses of the turn have paid here, by currency. */
+  readonly #earlier = new Map<string, bigint>()
   readonly #numbers = new Map<string, number>()
   #failed = false
   /** A question for money is open, or was when the turn was stopped. */
@@ -170,6 +172,11 @@ export class Bill {
     if (taken && this.#turn.over) await giveBack(taken, this.#options.payments)
     else if (taken) this.#free.push(taken)
     return taken !== undefined
+  }
+
+  /** The client has sent another payment: the ones before are not used any more. */
+  payAnew(): void {
+    this.#purses.length = 0
   }
 
   /** The agent is run again in the same response: charges that it makes again are the same ones. */
@@ -266,8 +273,9 @@ export class Bill {
     take: (purse: Purse) => Promise<T | Refusal>,
   ): Promise<{ readonly found: T; readonly answer: Submitted }> {
     const { payments, now } = this.#options
-    // A client that begins anew is asked for all of it.
-    const whole = this.#turn.paysAnew ? { ...asked, amount: asked.amount + this.due(asked.currency) } : asked
+    // A client that begins anew is asked for all of it, also for what earlier responses have paid.
+    const again = this.due(asked.currency) + (this.#earlier.get(asked.currency) ?? 0n)
+    const whole = this.#turn.paysAnew ? { ...asked, amount: asked.amount + again } : asked
     let refusal = given
     if (refusal) this.#turn.emit(refused(asked, refusal))
     for (let turn = 1; turn <= TRIES; turn++) {
@@ -364,6 +372,7 @@ export class Bill {
     for (const [key, charge] of this.#charges) {
       due.set(charge.currency, (due.get(charge.currency) ?? 0n) + charge.due)
       settled[key] = `${BigInt(settled[key] ?? 0) + charge.due}`
+      this.#earlier.set(charge.currency, (this.#earlier.get(charge.currency) ?? 0n) + charge.due)
     }
     this.#settledKeys = settled
     return due

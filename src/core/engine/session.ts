@@ -332,7 +332,7 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
     this.#record = record
     this.lastResponse = record.id
     this.log.onDetach = this.onDetach
-    turn.resume(record.id, { keeper: options.keeper, requestHash: options.requestHash, trace: this.traceOf(options) })
+    turn.resume(record.id, { ...options, trace: this.traceOf(options) })
     this.#watch()
     try {
       await this.#journal?.open(this, record, options.keeper?.opened(record))

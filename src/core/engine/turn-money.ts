@@ -48,6 +48,12 @@ export class TurnMoney {
     })
   }
 
+  /** The client goes on with this payment. */
+  bring(payment: Payment): void {
+    this.#turn.questions.payment = payment
+    this.#bill?.payAnew()
+  }
+
   charge(request: ChargeRequest): Promise<Charged> {
     if (this.#options.isThere) return watched(this.#chargeThere(request))
     return watched(this.#opened().then((bill) => bill.charge(request)))

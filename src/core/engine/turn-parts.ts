@@ -76,6 +76,9 @@ export interface TurnStart {
   readonly principal?: Principal | undefined
 }
 
+/** What the request has that goes on with a parked turn. */
+export type TurnResume = Pick<TurnStart, 'keeper' | 'trace' | 'requestHash' | 'payment'>
+
 /** How long a stopped agent may clean up before its response is closed without waiting for it. */
 const STOP_MS = 50
 

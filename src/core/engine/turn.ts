@@ -13,7 +13,7 @@ import type { Span, Trace } from '../ports/trace.ts'
 import { withHandle } from './input.ts'
 import { QuestionBook, type Answer, type Asker } from './questions.ts'
 import { endOf, failure, responseCreated, resultsIn, type End } from './run.ts'
-import { leave, type TurnHost, type TurnStart } from './turn-parts.ts'
+import { leave, type TurnHost, type TurnResume, type TurnStart } from './turn-parts.ts'
 import { isReason, restOf, toDraft } from './unsaid.ts'
 import { usageAttributes } from '../basics/work.ts'
 import { weigh } from '../basics/weight.ts'
@@ -210,7 +210,7 @@ export class ActiveTurn extends TurnFacts implements Turn, Asker {
   }
 
   /** Continues a parked turn with a new response. */
-  resume(responseId: string, { keeper, trace, requestHash }: Pick<TurnStart, 'keeper' | 'trace' | 'requestHash'>): void {
+  resume(responseId: string, { keeper, trace, requestHash, payment }: TurnResume): void {
     this.responseId = responseId
     this.keeper = keeper
     this.requestHash = requestHash
@@ -222,6 +222,7 @@ export class ActiveTurn extends TurnFacts implements Turn, Asker {
     for (const result of this.#parkedResults.splice(0)) this.output.addResult(result)
     this.#closed = this.#announced = this.#spoke = false
     this.#announce()
+    if (payment) this.#cost.bring(payment)
     this.questions.release()
     this.parked = undefined
     this.#goOn()
@@ -244,8 +245,7 @@ export class ActiveTurn extends TurnFacts implements Turn, Asker {
   }
 
   async #pump(iterator: AsyncIterator<Said>): Promise<End> {
-    const { log } = this.#host
-    const { turnstile } = this.#host
+    const { log, turnstile } = this.#host
     const first = turnstile.hasRoom ? SLICE_EVENTS : FIRST_EVENTS
     await turnstile.enter(this.silent)
     let [slices, left, until] = [0, first, performance.now() + SLICE_MS]

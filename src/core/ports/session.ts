@@ -123,6 +123,8 @@ export interface Sender {
    * gives it if `gateway.signs` says so. Default: the hash of the messages that the session made of them.
    */
   readonly requestHash?: string | undefined
+  /** What the client sent to pay for this response, whatever the agent asks for in it. */
+  readonly payment?: Payment | undefined
 }
 
 /** What a protocol asks of one response beside its content. */
@@ -132,8 +134,6 @@ export interface ResponseOptions extends Sender {
   /** Stored with the response, for the protocol's own use. */
   readonly note?: Json
   readonly keeper?: TurnKeeper
-  /** What the client sent to pay for this response, whatever the agent asks for in it. */
-  readonly payment?: Payment | undefined
   /** What the client does for this response, as long as it is there. */
   readonly methods?: ClientMethods
 }

@@ -241,7 +241,7 @@ export class Starter {
             note: note as unknown as Json,
             principal: this.#call.principal,
             trace: this.#trace,
-            ...(answers.length === 0 && { payment: this.#asked.payment }),
+            ...(answers.every(({ type }) => type !== 'payment.submit') && { payment: this.#asked.payment }),
           }),
         )
       if (detach) session.finish()

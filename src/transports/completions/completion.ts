@@ -5,6 +5,7 @@ import { AUDIO_EXPIRES_S, type ChunkHead } from './chunks.ts'
 import { finishReason, saidBy, toUsage } from './finish.ts'
 import type { Metadata } from './kept.ts'
 import type { Shape } from './request.ts'
+import { paidInAll } from '../../wire/payment.ts'
 import { wav } from '../../wire/wav.ts'
 
 interface Ended {
@@ -16,6 +17,7 @@ interface Ended {
 export function toCompletion(head: ChunkHead, shape: Shape, { ends, metadata }: Ended): object {
   const { system_fingerprint: print } = saidBy(ends[0])
   const signature = ends.length === 1 ? ends[0]?.signature : undefined
+  const paid = paidInAll(ends.map(({ response }) => response.extensions))
   return {
     id: head.id,
     object: 'chat.completion',
@@ -26,6 +28,7 @@ export function toCompletion(head: ChunkHead, shape: Shape, { ends, metadata }: 
     ...(print !== undefined && { system_fingerprint: print }),
     ...(metadata && { metadata }),
     ...(signature !== undefined && { signature }),
+    ...(paid && { uamp: paid }),
   }
 }
 

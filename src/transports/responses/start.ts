@@ -6,6 +6,7 @@ import type { Host, KnownCall } from '../../core/ports/transport.ts'
 import { matchAnswers } from '../../core/reading/answers.ts'
 import { ResponseRun } from '../../core/reading/response-run.ts'
 import { ServerEvent, type ClientEvent, type EventOf } from '../../protocol/events.ts'
+import type { Payment } from '../../protocol/payment.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import { toldError } from '../../wire/openai/errors.ts'
 import { checkHostedTools } from '../../core/agent-kit/hosted-tools.ts'
@@ -99,6 +100,8 @@ interface Beginning {
   readonly sent: readonly ClientEvent[]
   /** The session was opened for this response: nothing else is in it. */
   readonly fresh: boolean
+  /** For a session that was there before. */
+  readonly payment?: Payment | undefined
 }
 
 /** The response will not begin here. */
@@ -107,10 +110,10 @@ function leave(session: Session | undefined): void {
 }
 
 /** A response in the background goes on without its client. */
-async function begin(host: Host, caller: Caller, { session, asked, config, sent, fresh }: Beginning): Promise<Begun> {
+async function begin(host: Host, caller: Caller, { session, asked, config, sent, fresh, payment }: Beginning): Promise<Begun> {
   const { store, background } = asked
   const { principal, trace } = caller
-  const sender = { principal, trace, ...asked.signing }
+  const sender = { principal, trace, payment, ...asked.signing }
   const reader = session.read({ extensions: store ? 'all' : UNSTORED })
   try {
     const accepted = sent.map((event) => session.send(event, sender))
@@ -141,7 +144,8 @@ function goOn(
     response_format,
   }
   const merged = responseConfig(session.config, create) ?? session.config
-  return begin(host, caller, { session, asked, config: merged, sent: [...answers, create], fresh: false })
+  const payment = paymentFrom(caller.request.headers)
+  return begin(host, caller, { session, asked, config: merged, sent: [...answers, create], fresh: false, payment })
 }
 
 /** A response that ended with questions. */

@@ -38,7 +38,6 @@ export function answersIn(message: Message, { questions, payment, newId }: Answe
 }
 
 function paid(payment: Payment | undefined, questions: readonly Question[], newId: () => string): Answer[] {
-  // A payment that no question asks for yet stays with the session until one does.
   if (!payment || !questions.some(({ type }) => type === 'payment.required')) return []
   return [{ type: 'payment.submit', event_id: newId(), payment }]
 }

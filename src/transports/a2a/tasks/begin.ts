@@ -6,6 +6,7 @@ import { UampError } from '../../../protocol/errors.ts'
 import type { ClientEvent } from '../../../protocol/events.ts'
 import { isRecord, uampIn } from '../../../protocol/json.ts'
 import { textOf, type Message as Input } from '../../../protocol/message.ts'
+import type { Payment } from '../../../protocol/payment.ts'
 import type { SessionConfig } from '../../../protocol/session-config.ts'
 import { paymentFrom } from '../../../wire/payment.ts'
 import { checkParts } from '../card/modes.ts'
@@ -18,7 +19,7 @@ import { toItem } from './content.ts'
 import { Live, type Before, type TaskNote } from './live.ts'
 import { findOwn, type Found, idsOf, isRunning, notFound, type Shared, statusOf, type Step, type TaskRecord } from './records.ts'
 import { toolsIn, type Declared } from './tools.ts'
-import { rejectsPayment } from './x402.ts'
+import { paymentIn, rejectsPayment } from './x402.ts'
 
 /** What a message led to: a task that runs, a task that it ended, or an answer that is no task. */
 export type Begun = Started | { readonly ended: TaskRecord } | { readonly message: Message; readonly taskId: string }
@@ -41,6 +42,8 @@ interface Beginning {
   /** To the questions that the task waits for. */
   readonly answers?: readonly ClientEvent[]
   readonly before: Before
+  /** For what is asked after that. */
+  readonly payment?: Payment | undefined
 }
 
 const ID_LENGTH = 256
@@ -110,16 +113,17 @@ async function goOn(shared: Shared, call: KnownCall, { asked, before }: { asked:
     session?.leave()
     throw a2aError('UNSUPPORTED_OPERATION', `Task "${id}" can no longer be answered: begin another one`, { taskId: id })
   }
-  const payment = paymentFrom(call.request.headers)
+  const payment = paymentOf(request.message, call.request)
   const answers = answersIn(request.message, { questions: session.waiting.questions, payment, newId: host.newId })
-  return start(shared, call, { asked, beginning: { session, answers, before } })
+  const isUsed = answers.some(({ type }) => type === 'payment.submit')
+  return start(shared, call, { asked, beginning: { session, answers, before, payment: isUsed ? undefined : payment } })
 }
 
 /** Begins the response, and with it the task. */
 async function start(shared: Shared, call: KnownCall, { asked, beginning }: { asked: Asked; beginning: Beginning }): Promise<Begun> {
   const { request, streaming } = asked
   const { lives, records, push, host } = shared
-  const { session, answers = [], before } = beginning
+  const { session, answers = [], before, payment } = beginning
   const { id, agent } = before.record
   const isNew = before.version === undefined
   const message: Message = { ...records.settled(request.message), ...idsOf(before.record) }
@@ -141,7 +145,7 @@ async function start(shared: Shared, call: KnownCall, { asked, beginning }: { as
       session.say(
         [],
         { type: 'response.create', event_id: host.newId() },
-        { keeper: live, note: { ...note }, principal: call.principal, trace: traceOf(call, request) },
+        { keeper: live, note: { ...note }, principal: call.principal, trace: traceOf(call, request), payment },
       ),
     )
     await Promise.all(accepted)
@@ -214,7 +218,7 @@ async function openSession(
   { request: asked, record, parent, silent = false }: Opening,
 ): Promise<Session> {
   const { principal, request } = call
-  const payment = paymentFrom(request.headers)
+  const payment = paymentOf(asked.message, request)
   const init = {
     transport: 'a2a',
     agent: record.agent,
@@ -238,6 +242,11 @@ async function openSession(
     if (thrown instanceof UampError && thrown.code === 'not_found') return host.gateway.open(init)
     throw thrown
   }
+}
+
+/** What a message brings before anything is asked for. */
+function paymentOf(message: Message, { headers }: Request): Payment | undefined {
+  return paymentIn(message) ?? paymentFrom(headers)
 }
 
 /** What an agent may want to know of the request beside the message itself. */

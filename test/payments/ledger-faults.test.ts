@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { ServerEvent } from '../../src/protocol/events.ts'
 import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import { text } from '../../src/core/agent-kit/drafts.ts'
 import type { Asked } from '../../src/core/ports/payments.ts'
@@ -79,6 +80,27 @@ test('a payment that could not be stored does not count as spent today', async (
   expect(await say()).toMatchObject({ type: 'response.error', error: { code: 'overloaded' } })
   failWhen(() => false)
   expect(await say()).toMatchObject({ type: 'response.done' })
+})
+
+test.each([false, true])('an answer whose payment could not be stored is not told as paid, in a stored session: %s', async (persist) => {
+  const { store, failWhen } = failingStore()
+  const { open, money } = await world([agent], { store })
+  const session = await open({ persist })
+  failWhen(movesMoney)
+  await session.send({ type: 'response.create', event_id: 'e1' })
+  const heard: ServerEvent[] = []
+  const reader = session.read({ after: 0 })
+  void (async () => {
+    for await (const batch of reader) for (const { event } of batch) heard.push(event)
+  })()
+  await expect.poll(() => heard.map(({ type }) => type)).toContain('response.error')
+  expect(heard.find(({ type }) => type === 'response.error')).toMatchObject({ error: { code: 'overloaded' } })
+  failWhen(() => false)
+  await session.send({ type: 'response.create', event_id: 'e2' })
+  await expect.poll(() => heard.at(-1)?.type).toBe('payment.balance')
+  // What was not paid has no balance after it.
+  expect(heard.filter(({ type }) => type === 'payment.balance' || type === 'response.done')).toHaveLength(2)
+  expect(money()).toEqual({ left: 90, locked: 0 })
 })
 
 test('a check while money moves finds no problem that is none', async () => {

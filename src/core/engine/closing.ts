@@ -19,7 +19,7 @@ export interface PaidPart {
 /** The end of the payments of one response. */
 export class Closing {
   readonly #parts: readonly Settlement[]
-  readonly #paid: readonly PaidPart[]
+  #paid: readonly PaidPart[]
   readonly #receipts: Slot[] = []
   readonly #undo: () => void
   #isOver = false
@@ -45,7 +45,10 @@ export class Closing {
   done(failure?: unknown): void {
     if (this.#isOver) return
     this.#isOver = true
-    if (failure !== undefined) this.#undo()
+    if (failure !== undefined) {
+      this.#undo()
+      this.#paid = []
+    }
     for (const part of this.#parts) part.done(failure)
   }
 

@@ -46,6 +46,8 @@ interface Refunded {
   readonly amount: bigint
 }
 
+type Found = Promise<Authorisation | Refusal | undefined> | Authorisation | Refusal | undefined
+
 /** This server's own ledger: accounts, tokens and locks, on the store that has the sessions. */
 export class Ledger implements Payments {
   readonly accounts: Accounts
@@ -58,6 +60,8 @@ export class Ledger implements Payments {
   readonly #newId: () => string
   #timer: ReturnType<typeof setInterval> | undefined
   #sweeping: Promise<void> | undefined
+  /** The last payment could not be stored. */
+  #isUnwritten = false
   /** What must not be done twice at once, by its name. */
   readonly #busy = new Map<string, Promise<unknown>>()
 
@@ -87,10 +91,11 @@ export class Ledger implements Payments {
 
   authorise(asked: Asked, payment: Payment): Promise<Authorisation | Refusal> | Authorisation | Refusal
   authorise(asked: Asked, payment: undefined): Promise<Authorisation | Refusal | undefined>
-  authorise(
-    asked: Asked,
-    payment: Payment | undefined,
-  ): Promise<Authorisation | Refusal | undefined> | Authorisation | Refusal | undefined {
+  authorise(asked: Asked, payment: Payment | undefined): Found {
+    return this.#isUnwritten ? this.#writable().then(() => this.#authorise(asked, payment)) : this.#authorise(asked, payment)
+  }
+
+  #authorise(asked: Asked, payment: Payment | undefined): Found {
     if (!payment) return this.#account.authorise(asked)
     const methods = this.#methods.filter((each) => each.takes(payment))
     if (methods.length > 0) return this.#firstOf(methods, asked, payment)
@@ -117,12 +122,24 @@ export class Ledger implements Payments {
     return scheme !== DECLINED.scheme && token !== undefined && (await this.tokens.isOurs(token))
   }
 
-  takeFree(asked: Asked, free: FreeQuota): Promise<Authorisation | undefined> {
+  async takeFree(asked: Asked, free: FreeQuota): Promise<Authorisation | undefined> {
+    if (this.#isUnwritten) await this.#writable()
     return this.#spending.takeFree(asked, free)
   }
 
-  write(operations: readonly Operation[]): Promise<void> {
-    return this.#options.store.batch(operations, { sync: true })
+  async write(operations: readonly Operation[]): Promise<void> {
+    try {
+      await this.#options.store.batch(operations, { sync: true })
+    } catch (thrown) {
+      this.#isUnwritten = true
+      throw thrown
+    }
+  }
+
+  /** Rejects while nothing can be stored: an answer that nobody could be charged for in the end is not begun. */
+  async #writable(): Promise<void> {
+    await this.#options.store.probe?.()
+    this.#isUnwritten = false
   }
 
   /** Gives an account money, or takes some of it out of the ledger. Made again with the same `key`, it moves nothing. */

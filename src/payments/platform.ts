@@ -105,6 +105,8 @@ export class PlatformMethod implements PaymentMethod {
   async authorise(asked: Asked, { token }: Payment): Promise<Authorisation | Refusal> {
     const { amount, currency, agent } = asked
     if (currency !== this.#currency) return refused('token_invalid', `The ledger of this token has no ${currency}`)
+    // An answer whose payment could not be written down would be heard for nothing.
+    await this.#options.store.probe?.()
     const verified = await this.#api.ask('POST', 'verify', { token, agent })
     if (verified.kind !== 'done') return this.#failed('verify a payment token', verified)
     const { valid, currency: holds, expiresAt } = verified.body

@@ -3,6 +3,7 @@ import type { ServerEvent } from '../../src/protocol/events.ts'
 import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import { text } from '../../src/core/agent-kit/drafts.ts'
 import type { Asked } from '../../src/core/ports/payments.ts'
+import { UampError } from '../../src/protocol/errors.ts'
 import { failingStore, isLock, movesMoney, payer, world } from './ledger-world.ts'
 
 const PART = 1_000_000n
@@ -101,6 +102,22 @@ test.each([false, true])('an answer whose payment could not be stored is not tol
   // What was not paid has no balance after it.
   expect(heard.filter(({ type }) => type === 'payment.balance' || type === 'response.done')).toHaveLength(2)
   expect(money()).toEqual({ left: 90, locked: 0 })
+})
+
+test('while the disk is full, no answers are begun that nobody could be charged for', async () => {
+  const { store, failWhen } = failingStore()
+  let [isFull, runs] = [false, 0]
+  failWhen(() => isFull)
+  store.probe = () => (isFull ? Promise.reject(new UampError('overloaded', 'The disk is full')) : Promise.resolve())
+  const counted = defineAgent('paid', () => (runs++, ['fine']), { price: { call: '0.01' } })
+  const { say, money, ledger } = await world([counted], { store })
+  isFull = true
+  for (let turn = 0; turn < 3; turn++) expect(await say()).toMatchObject({ type: 'response.error', error: { code: 'overloaded' } })
+  expect(runs).toBe(1)
+  await expect(ledger.takeFree(asked(), { calls: 1, per: 'day' })).rejects.toMatchObject({ code: 'overloaded' })
+  isFull = false
+  expect(await say()).toMatchObject({ type: 'response.done' })
+  expect([runs, money()]).toEqual([2, { left: 90, locked: 0 }])
 })
 
 test('a check while money moves finds no problem that is none', async () => {

@@ -104,7 +104,7 @@ export class X402Method implements PaymentMethod {
     proof: Proof,
     { key, release }: { readonly key: string; readonly release: () => void },
   ): Promise<Authorisation | Refusal> {
-    const { config, now, closing } = this.#options
+    const { config, now, closing, store } = this.#options
     const records = this.#records
     let known = await records.get(key)
     if (known?.state === 'settling') known = await this.#settler.settle(known)
@@ -116,6 +116,8 @@ export class X402Method implements PaymentMethod {
     const late = outOfTime(proof, now())
     if (late) return late
     const question = facilitated(proof, { ...exactFor(config, asked.amount), amount: `${proof.value}` }, asked.agent)
+    // An answer whose payment could not be written down would be heard for nothing.
+    await store.probe?.()
     const refusal = await this.#facilitator.verify(question, proof, closing)
     if (refusal) return refusal
     const { agent, session, response, question: name, currency, principal } = asked

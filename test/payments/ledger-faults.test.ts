@@ -109,7 +109,14 @@ test('while the disk is full, no answers are begun that nobody could be charged 
   let [isFull, runs] = [false, 0]
   failWhen(() => isFull)
   store.probe = () => (isFull ? Promise.reject(new UampError('overloaded', 'The disk is full')) : Promise.resolve())
-  const counted = defineAgent('paid', () => (runs++, ['fine']), { price: { call: '0.01' } })
+  const counted = defineAgent(
+    'paid',
+    async function* () {
+      runs++
+      yield 'fine'
+    },
+    { price: { call: '0.01' } },
+  )
   const { say, money, ledger } = await world([counted], { store })
   isFull = true
   for (let turn = 0; turn < 3; turn++) expect(await say()).toMatchObject({ type: 'response.error', error: { code: 'overloaded' } })

@@ -4,6 +4,8 @@ import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import { text } from '../../src/core/agent-kit/drafts.ts'
 import type { Asked } from '../../src/core/ports/payments.ts'
 import { UampError } from '../../src/protocol/errors.ts'
+import { Accounts } from '../../src/payments/accounts.ts'
+import { checkLedger } from '../../src/payments/check.ts'
 import { failingStore, isLock, movesMoney, payer, world } from './ledger-world.ts'
 
 const PART = 1_000_000n
@@ -138,6 +140,23 @@ test('a check while money moves finds no problem that is none', async () => {
   }
   store.scan = slow
   expect((await ledger.check()).problems).toEqual([])
+})
+
+test('a check of many accounts keeps nothing else waiting', async () => {
+  const { ledger, store } = await world([agent])
+  for (let n = 0; n < 300; n++) {
+    const [from, to] = ['outside:USD', `principal:USD:${n}`]
+    await ledger.transfer('default', { kind: 'deposit', from, to, amount: PART, currency: 'USD' })
+  }
+  let [inThisTurn, most] = [0, 0]
+  const { get } = store
+  store.get = (key) => {
+    if (inThisTurn++ === 0) setImmediate(() => (inThisTurn = 0))
+    most = Math.max(most, inThisTurn)
+    return get(key)
+  }
+  expect(await checkLedger(store, new Accounts(store))).toMatchObject({ accounts: 302, problems: [] })
+  expect(most).toBeLessThan(70)
 })
 
 test('an account that somebody is about to use is not loaded a second time', async () => {

@@ -8,6 +8,7 @@ import { UampError } from '../protocol/errors.ts'
 import { DECLINED, type Payment } from '../protocol/payment.ts'
 import { Accounts, accountOf, movesOf, movementKey, refundsOf, type Movement } from './accounts.ts'
 import { checkLedger, type LedgerReport } from './check.ts'
+import { PaymentCounts } from './counts.ts'
 import { handOn } from './hand-on.ts'
 import { AccountMethod, NOT_OURS, TokenMethod } from './ledger-method.ts'
 import { Locks, type PayLock } from './locks.ts'
@@ -55,6 +56,7 @@ export class Ledger implements Payments {
   readonly accounts: Accounts
   readonly tokens: Tokens
   readonly locks: Locks
+  readonly counts = new PaymentCounts()
   readonly #options: LedgerOptions
   readonly #spending: Spending
   readonly #account: AccountMethod
@@ -94,7 +96,8 @@ export class Ledger implements Payments {
   authorise(asked: Asked, payment: Payment): Promise<Authorisation | Refusal> | Authorisation | Refusal
   authorise(asked: Asked, payment: undefined): Promise<Authorisation | Refusal | undefined>
   authorise(asked: Asked, payment: Payment | undefined): Found {
-    return this.#isUnwritten ? this.#writable().then(() => this.#authorise(asked, payment)) : this.#authorise(asked, payment)
+    const found = this.#isUnwritten ? this.#writable().then(() => this.#authorise(asked, payment)) : this.#authorise(asked, payment)
+    return found instanceof Promise ? found.then(this.counts.noted) : this.counts.noted(found)
   }
 
   #authorise(asked: Asked, payment: Payment | undefined): Found {
@@ -241,9 +244,18 @@ export class Ledger implements Payments {
   }
 
   /** Works for less than half of the time, so that callers are answered meanwhile. */
-  check(): Promise<LedgerReport> {
+  async check(): Promise<LedgerReport> {
     const rest = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, REST_MS))
-    return checkLedger(this.#options.store, this.accounts, rest)
+    const report = await checkLedger(this.#options.store, this.accounts, rest)
+    this.counts.problems = report.problems.length
+    return report
+  }
+
+  /** How many payments wait to be settled elsewhere. */
+  async unsettled(): Promise<number> {
+    let sum = 0
+    for (const { unsettled } of this.#methods) sum += (await unsettled?.()) ?? 0
+    return sum
   }
 
   /** Checks the sums, and ends what is over from time to time until `signal` aborts. */

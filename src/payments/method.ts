@@ -8,6 +8,8 @@ export interface PaymentMethod {
   /** True if a payment is of this kind. It may still be worthless. */
   takes(payment: Payment): boolean
   authorise(asked: Asked, payment: Payment): Promise<Authorisation | Refusal> | Authorisation | Refusal
+  /** How many payments wait to be settled elsewhere. */
+  readonly unsettled?: (() => Promise<number>) | undefined
   /** Goes on with what the last run of the server left undone, until `signal` aborts. */
   start?(signal: AbortSignal): void
 }

@@ -17,6 +17,8 @@ const LOCK_SECONDS = 3600
 const TRIES = 2
 /** How long one is tried afterwards. By then its lock is over in any case. */
 const KEPT_MS = 30 * 86_400_000
+/** So many settlements may wait for the other ledger. Beyond it nothing more is sold for its tokens, because it does not pay. */
+const MOST_WAITING = 1_000
 const OUTBOX = 'money-platform'
 const PAGE = 100
 
@@ -94,6 +96,8 @@ export class PlatformMethod implements PaymentMethod {
     void this.#retry()
   }
 
+  readonly unsettled = (): Promise<number> => this.#options.store.count(OUTBOX)
+
   offer({ currency }: Asked): Offer {
     return { schemes: currency === this.#currency ? [{ scheme: 'token', network: this.#network }] : [] }
   }
@@ -107,6 +111,9 @@ export class PlatformMethod implements PaymentMethod {
     if (currency !== this.#currency) return refused('token_invalid', `The ledger of this token has no ${currency}`)
     // An answer whose payment could not be written down would be heard for nothing.
     await this.#options.store.probe?.()
+    const waiting = await this.unsettled()
+    if (waiting >= MOST_WAITING)
+      return this.#failed('sell anything', { kind: 'unknown', cause: new Error(`${waiting} payments wait for it`) })
     const verified = await this.#api.ask('POST', 'verify', { token, agent })
     if (verified.kind !== 'done') return this.#failed('verify a payment token', verified)
     const { valid, currency: holds, expiresAt } = verified.body
@@ -180,7 +187,8 @@ export class PlatformMethod implements PaymentMethod {
       const index = [[OUTBOX, String(pending.at).padStart(16, '0')] as const]
       await store.set(keyOf(pending), pending as unknown as Json, { index, ttlMs: KEPT_MS, sync: true })
       let outcome: Outcome = 'unknown'
-      for (let turn = 0; turn < TRIES && outcome === 'unknown'; turn++) outcome = await this.#settle(pending, description)
+      for (let turn = 0; turn < TRIES && outcome === 'unknown'; turn++)
+        outcome = await this.#settle(pending, { description, again: turn > 0 })
       if (outcome !== 'unknown') await store.delete(keyOf(pending))
       if (typeof outcome === 'object') throw new UampError('payment_required', outcome.message, { details: { reason: outcome.refused } })
       if (outcome === 'unknown') this.#later()
@@ -191,7 +199,11 @@ export class PlatformMethod implements PaymentMethod {
     }
   }
 
-  async #settle({ id, lock, amount: text, agent, response }: Pending, description?: string): Promise<Outcome> {
+  /** `again`: it waits since before, and the log has why. */
+  async #settle(
+    { id, lock, amount: text, agent, response }: Pending,
+    { description, again = false }: { readonly description?: string | undefined; readonly again?: boolean } = {},
+  ): Promise<Outcome> {
     const amount = BigInt(text)
     const said = await this.#api.ask('POST', 'settle', {
       lockId: lock,
@@ -202,7 +214,7 @@ export class PlatformMethod implements PaymentMethod {
       key: id,
     })
     if (said.kind === 'unknown') {
-      this.#warn('settle a payment', said)
+      if (!again) this.#warn('settle a payment', said)
       return 'unknown'
     }
     const charged = said.kind === 'done' ? amountOf(said.body, 'charged', 'chargedAmount') : undefined
@@ -230,23 +242,25 @@ export class PlatformMethod implements PaymentMethod {
 
   async #retry(): Promise<void> {
     const { store, log } = this.#options
-    let isOpen = false
+    let open = 0
+    let isUnread = false
     try {
       for (let after: string | undefined; !this.#closed;) {
         const page = await store.list(OUTBOX, { limit: PAGE, ...(after !== undefined && { after }) })
         for (const { value } of page.items) {
           const pending = value as unknown as Pending
           if (this.#closed || this.#running.has(pending.id)) continue
-          if ((await this.#settle(pending)) === 'unknown') isOpen = true
+          if ((await this.#settle(pending, { again: open > 0 })) === 'unknown') open++
           else await store.delete(keyOf(pending))
         }
         if ((after = page.next) === undefined) break
       }
     } catch (error) {
-      isOpen = true
+      isUnread = true
       if (!this.#closed) log('error', 'Payments that are to be settled elsewhere could not be read', { error })
     }
-    if (isOpen) this.#later()
+    if (open > 0 && !this.#closed) log('warn', 'Payments wait to be settled elsewhere', { network: this.#network, payments: open })
+    if (open > 0 || isUnread) this.#later()
     else this.#failures = 0
   }
 

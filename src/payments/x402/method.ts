@@ -53,6 +53,8 @@ export class X402Method implements PaymentMethod {
     this.#newId = timeOrderedIds(options.now)
   }
 
+  readonly unsettled = (): Promise<number> => this.#records.openCount()
+
   offer({ agent, amount, currency }: Asked): Offer {
     const { config } = this.#options
     if (currency !== config.currency || amount <= 0n) return { schemes: [] }

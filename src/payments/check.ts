@@ -1,10 +1,13 @@
 import { formatAmount } from '../protocol/money.ts'
+import { nextTurn } from '../core/basics/time.ts'
 import type { Store } from '../core/ports/store.ts'
 import { accountOf, type Accounts, type Movement } from './accounts.ts'
 import { lockKey } from './locks.ts'
 
 /** How many problems are told. */
 const MOST = 100
+/** So many records are looked at in one go: a large ledger keeps nothing else waiting. */
+const SLICE = 32
 
 export interface LedgerReport {
   readonly accounts: number
@@ -17,8 +20,10 @@ export interface LedgerReport {
   readonly problems: readonly string[]
 }
 
-/** Adds up every movement, and compares the sums with what the ledger says of its accounts. */
-export async function checkLedger(store: Store, accounts: Accounts): Promise<LedgerReport> {
+/** Adds up every movement, and compares the sums with what the ledger says of its accounts. `rest` comes between two slices of the work. */
+export async function checkLedger(store: Store, accounts: Accounts, rest: () => Promise<void> = nextTurn): Promise<LedgerReport> {
+  let looked = 0
+  const breathe = (): Promise<void> | undefined => (++looked % SLICE === 0 ? rest() : undefined)
   const balances = new Map<string, { tenant: string; id: string; currency: string; balance: bigint }>()
   const openLockIds = new Set<string>()
   const problems: string[] = []
@@ -33,6 +38,7 @@ export async function checkLedger(store: Store, accounts: Accounts): Promise<Led
   for await (const { type, key } of store.scan()) {
     const [tenant = '', kind] = key.split('/')
     if (type !== 'record' || (kind !== 'money' && kind !== 'money-lock')) continue
+    await breathe()
     const value = (await store.get(key))?.value as unknown as (Movement & { state?: string }) | undefined
     if (!value) continue
     if (kind === 'money-lock') {
@@ -48,6 +54,7 @@ export async function checkLedger(store: Store, accounts: Accounts): Promise<Led
   }
   const [sums, inside] = [new Map<string, bigint>(), new Map<string, bigint>()]
   for (const { tenant, id, currency, balance } of balances.values()) {
+    await breathe()
     sums.set(currency, (sums.get(currency) ?? 0n) + balance)
     if (id.startsWith('outside:')) inside.set(currency, (inside.get(currency) ?? 0n) - balance)
     else if (balance < 0n) tell(`${id} has ${formatAmount(balance)} ${currency}`)

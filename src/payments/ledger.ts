@@ -8,6 +8,7 @@ import { UampError } from '../protocol/errors.ts'
 import { DECLINED, type Payment } from '../protocol/payment.ts'
 import { Accounts, accountOf, movesOf, movementKey, refundsOf, type Movement } from './accounts.ts'
 import { checkLedger, type LedgerReport } from './check.ts'
+import { PaymentCounts } from './counts.ts'
 import { handOn } from './hand-on.ts'
 import { AccountMethod, NOT_OURS, TokenMethod } from './ledger-method.ts'
 import { Locks, type PayLock } from './locks.ts'
@@ -17,6 +18,8 @@ import { EXPIRY, expirySort, tokenDue, Tokens, type PayToken } from './tokens.ts
 import { Underway, type PaymentFacts } from './underway.ts'
 
 const SWEEP_MS = 60_000
+/** How long a check rests after each slice of its work, which takes about one millisecond. */
+const REST_MS = 2
 const PAGE = 100
 
 export interface LedgerOptions extends Clocks {
@@ -54,6 +57,7 @@ export class Ledger implements Payments {
   readonly accounts: Accounts
   readonly tokens: Tokens
   readonly locks: Locks
+  readonly counts = new PaymentCounts()
   readonly #options: LedgerOptions
   readonly #spending: Spending
   readonly #account: AccountMethod
@@ -62,6 +66,8 @@ export class Ledger implements Payments {
   readonly #underway: Underway
   #timer: ReturnType<typeof setInterval> | undefined
   #sweeping: Promise<void> | undefined
+  /** The last payment could not be stored. */
+  #isUnwritten = false
   /** What must not be done twice at once, by its name. */
   readonly #busy = new Map<string, Promise<unknown>>()
 
@@ -93,8 +99,9 @@ export class Ledger implements Payments {
   authorise(asked: Asked, payment: Payment): Promise<Authorisation | Refusal> | Authorisation | Refusal
   authorise(asked: Asked, payment: undefined): Promise<Authorisation | Refusal | undefined>
   authorise(asked: Asked, payment: Payment | undefined): Found {
-    const found = this.#authorise(asked, payment)
-    return found instanceof Promise ? found.then((each) => this.#underway.follow(asked, each)) : this.#underway.follow(asked, found)
+    const found = this.#isUnwritten ? this.#writable().then(() => this.#authorise(asked, payment)) : this.#authorise(asked, payment)
+    const noted = <F extends Authorisation | Refusal | undefined>(each: F) => this.#underway.follow(asked, this.counts.noted(each))
+    return found instanceof Promise ? found.then(noted) : noted(found)
   }
 
   #authorise(asked: Asked, payment: Payment | undefined): Found {
@@ -126,12 +133,24 @@ export class Ledger implements Payments {
     return scheme !== DECLINED.scheme && token !== undefined && (await this.tokens.isOurs(token))
   }
 
-  takeFree(asked: Asked, free: FreeQuota): Promise<Authorisation | undefined> {
+  async takeFree(asked: Asked, free: FreeQuota): Promise<Authorisation | undefined> {
+    if (this.#isUnwritten) await this.#writable()
     return this.#spending.takeFree(asked, free)
   }
 
-  write(operations: readonly Operation[]): Promise<void> {
-    return this.#options.store.batch(operations, { sync: true })
+  async write(operations: readonly Operation[]): Promise<void> {
+    try {
+      await this.#options.store.batch(operations, { sync: true })
+    } catch (thrown) {
+      this.#isUnwritten = true
+      throw thrown
+    }
+  }
+
+  /** Rejects while nothing can be stored: an answer that nobody could be charged for in the end is not begun. */
+  async #writable(): Promise<void> {
+    await this.#options.store.probe?.()
+    this.#isUnwritten = false
   }
 
   /** Gives an account money, or takes some of it out of the ledger. Made again with the same `key`, it moves nothing. */
@@ -243,8 +262,19 @@ export class Ledger implements Payments {
     return { items: items.map(({ value }) => value as unknown as Movement), next }
   }
 
-  check(): Promise<LedgerReport> {
-    return checkLedger(this.#options.store, this.accounts)
+  /** Works for less than half of the time, so that callers are answered meanwhile. */
+  async check(): Promise<LedgerReport> {
+    const rest = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, REST_MS))
+    const report = await checkLedger(this.#options.store, this.accounts, rest)
+    this.counts.problems = report.problems.length
+    return report
+  }
+
+  /** How many payments wait to be settled elsewhere. */
+  async unsettled(): Promise<number> {
+    let sum = 0
+    for (const { unsettled } of this.#methods) sum += (await unsettled?.()) ?? 0
+    return sum
   }
 
   /** Checks the sums, and ends what is over from time to time until `signal` aborts. */

@@ -11,6 +11,8 @@ export interface PaymentMethod {
   authorise(asked: Asked, payment: Payment): Promise<Authorisation | Refusal> | Authorisation | Refusal
   /** A payment that is not in the ledger, because its money is elsewhere. */
   find?(tenant: string, id: string): Promise<PaymentFacts | undefined>
+  /** How many payments wait to be settled elsewhere. */
+  readonly unsettled?: (() => Promise<number>) | undefined
   /** Goes on with what the last run of the server left undone, until `signal` aborts. */
   start?(signal: AbortSignal): void
 }

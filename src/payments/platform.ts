@@ -18,6 +18,8 @@ const LOCK_SECONDS = 3600
 const TRIES = 2
 /** How long one is tried afterwards. By then its lock is over in any case. */
 const KEPT_MS = 30 * 86_400_000
+/** So many settlements may wait for the other ledger. Beyond it nothing more is sold for its tokens, because it does not pay. */
+const MOST_WAITING = 1_000
 const OUTBOX = 'money-platform'
 const PAGE = 100
 
@@ -99,6 +101,12 @@ export class PlatformMethod implements PaymentMethod {
     void this.#retry()
   }
 
+  readonly unsettled = async (): Promise<number> => {
+    const open = await this.#options.store.count(OUTBOX)
+    // What running turns hold waits for nothing.
+    return Math.max(0, open - this.#running.size)
+  }
+
   offer({ currency }: Asked): Offer {
     return { schemes: currency === this.#currency ? [{ scheme: 'token', network: this.#network }] : [] }
   }
@@ -110,6 +118,11 @@ export class PlatformMethod implements PaymentMethod {
   async authorise(asked: Asked, { token }: Payment): Promise<Authorisation | Refusal> {
     const { amount, currency, agent } = asked
     if (currency !== this.#currency) return refused('token_invalid', `The ledger of this token has no ${currency}`)
+    // An answer whose payment could not be written down would be heard for nothing.
+    await this.#options.store.probe?.()
+    const waiting = await this.unsettled()
+    if (waiting >= MOST_WAITING)
+      return this.#failed('sell anything', { kind: 'unknown', cause: new Error(`${waiting} payments wait for it`) })
     const verified = await this.#api.ask('POST', 'verify', { token, agent })
     if (verified.kind !== 'done') return this.#failed('verify a payment token', verified)
     const { valid, currency: holds, expiresAt } = verified.body
@@ -211,7 +224,8 @@ export class PlatformMethod implements PaymentMethod {
       // Written first: after a crash nobody else knows that money was to move.
       await this.#write(pending, true)
       let outcome: Outcome = 'unknown'
-      for (let turn = 0; turn < TRIES && outcome === 'unknown'; turn++) outcome = await this.#settle(pending, description)
+      for (let turn = 0; turn < TRIES && outcome === 'unknown'; turn++)
+        outcome = await this.#settle(pending, { description, again: turn > 0 })
       if (outcome !== 'unknown') await this.#decided(pending, outcome)
       if (typeof outcome === 'object') throw new UampError('payment_required', outcome.message, { details: { reason: outcome.refused } })
       if (outcome === 'unknown') this.#later()
@@ -236,7 +250,11 @@ export class PlatformMethod implements PaymentMethod {
     return { id, state, amount: BigInt(amount), currency, principal, agent, session, response, question, at }
   }
 
-  async #settle({ id, lock, amount: text, agent, response }: Pending, description?: string): Promise<Outcome> {
+  /** `again`: it waits since before, and the log has why. */
+  async #settle(
+    { id, lock, amount: text, agent, response }: Pending,
+    { description, again = false }: { readonly description?: string | undefined; readonly again?: boolean } = {},
+  ): Promise<Outcome> {
     const amount = BigInt(text)
     const said = await this.#api.ask('POST', 'settle', {
       lockId: lock,
@@ -247,7 +265,7 @@ export class PlatformMethod implements PaymentMethod {
       key: id,
     })
     if (said.kind === 'unknown') {
-      this.#warn('settle a payment', said)
+      if (!again) this.#warn('settle a payment', said)
       return 'unknown'
     }
     // A lock that nothing is taken of has ended already.
@@ -277,24 +295,26 @@ export class PlatformMethod implements PaymentMethod {
 
   async #retry(): Promise<void> {
     const { store, log } = this.#options
-    let isOpen = false
+    let open = 0
+    let isUnread = false
     try {
       for (let after: string | undefined; !this.#closed;) {
         const page = await store.list(OUTBOX, { limit: PAGE, ...(after !== undefined && { after }) })
         for (const { value } of page.items) {
           const pending = value as unknown as Pending
           if (this.#closed || this.#running.has(pending.id)) continue
-          const outcome = await this.#settle(pending)
-          if (outcome === 'unknown') isOpen = true
+          const outcome = await this.#settle(pending, { again: open > 0 })
+          if (outcome === 'unknown') open++
           else await this.#decided(pending, outcome)
         }
         if ((after = page.next) === undefined) break
       }
     } catch (error) {
-      isOpen = true
+      isUnread = true
       if (!this.#closed) log('error', 'Payments that are to be settled elsewhere could not be read', { error })
     }
-    if (isOpen) this.#later()
+    if (open > 0 && !this.#closed) log('warn', 'Payments wait to be settled elsewhere', { network: this.#network, payments: open })
+    if (open > 0 || isUnread) this.#later()
     else this.#failures = 0
   }
 

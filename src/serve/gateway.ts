@@ -117,6 +117,7 @@ export function openGateway({ data, limits = {}, outbound: rules, blobs = openBl
     limits: coreLimits,
   })
   metrics.gauges = gateway
+  metrics.payments = isPayments(asked) ? undefined : ledger
   if (data !== 'memory') {
     const storage = storageOf({ store, blobs, remove: (tenant, session) => gateway.removeUnused(tenant, session) })
     const control = { storage, identity: identityControl({ signer, revocations, secrets }), ledger }

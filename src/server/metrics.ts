@@ -12,6 +12,18 @@ export interface Gauges {
   readonly heldBytes: number
 }
 
+/** The money of this server, for those who watch it. */
+export interface PaymentGauges {
+  readonly counts: {
+    /** Payments by what became of them. */
+    readonly outcomes: ReadonlyMap<string, number>
+    /** What the last check of the ledger has found. */
+    readonly problems: number
+  }
+  /** How many payments wait to be settled elsewhere. */
+  unsettled(): Promise<number>
+}
+
 /** The most codes that are counted by name. */
 const MOST_CODES = 64
 
@@ -23,6 +35,8 @@ const FIRST_DELTA_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1,
  */
 export class Metrics implements Meter {
   gauges: Gauges
+  /** Undefined: the ledger is somebody else's. */
+  payments: PaymentGauges | undefined
   /** By route, then by method and status: `GET 200`. */
   readonly requests = new Map<Mounted | 'unmatched', Map<string, number>>()
   /** By transport. */

@@ -1,7 +1,11 @@
 import { expect, test } from 'vitest'
+import type { ServerEvent } from '../../src/protocol/events.ts'
 import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import { text } from '../../src/core/agent-kit/drafts.ts'
 import type { Asked } from '../../src/core/ports/payments.ts'
+import { UampError } from '../../src/protocol/errors.ts'
+import { Accounts } from '../../src/payments/accounts.ts'
+import { checkLedger } from '../../src/payments/check.ts'
 import { failingStore, isLock, movesMoney, payer, world } from './ledger-world.ts'
 
 const PART = 1_000_000n
@@ -81,6 +85,50 @@ test('a payment that could not be stored does not count as spent today', async (
   expect(await say()).toMatchObject({ type: 'response.done' })
 })
 
+test.each([false, true])('an answer whose payment could not be stored is not told as paid, in a stored session: %s', async (persist) => {
+  const { store, failWhen } = failingStore()
+  const { open, money } = await world([agent], { store })
+  const session = await open({ persist })
+  failWhen(movesMoney)
+  await session.send({ type: 'response.create', event_id: 'e1' })
+  const heard: ServerEvent[] = []
+  const reader = session.read({ after: 0 })
+  void (async () => {
+    for await (const batch of reader) for (const { event } of batch) heard.push(event)
+  })()
+  await expect.poll(() => heard.map(({ type }) => type)).toContain('response.error')
+  expect(heard.find(({ type }) => type === 'response.error')).toMatchObject({ error: { code: 'overloaded' } })
+  failWhen(() => false)
+  await session.send({ type: 'response.create', event_id: 'e2' })
+  await expect.poll(() => heard.at(-1)?.type).toBe('payment.balance')
+  // What was not paid has no balance after it.
+  expect(heard.filter(({ type }) => type === 'payment.balance' || type === 'response.done')).toHaveLength(2)
+  expect(money()).toEqual({ left: 90, locked: 0 })
+})
+
+test('while the disk is full, no answers are begun that nobody could be charged for', async () => {
+  const { store, failWhen } = failingStore()
+  let [isFull, runs] = [false, 0]
+  failWhen(() => isFull)
+  store.probe = () => (isFull ? Promise.reject(new UampError('overloaded', 'The disk is full')) : Promise.resolve())
+  const counted = defineAgent(
+    'paid',
+    async function* () {
+      runs++
+      yield 'fine'
+    },
+    { price: { call: '0.01' } },
+  )
+  const { say, money, ledger } = await world([counted], { store })
+  isFull = true
+  for (let turn = 0; turn < 3; turn++) expect(await say()).toMatchObject({ type: 'response.error', error: { code: 'overloaded' } })
+  expect(runs).toBe(1)
+  await expect(ledger.takeFree(asked(), { calls: 1, per: 'day' })).rejects.toMatchObject({ code: 'overloaded' })
+  isFull = false
+  expect(await say()).toMatchObject({ type: 'response.done' })
+  expect([runs, money()]).toEqual([2, { left: 90, locked: 0 }])
+})
+
 test('a check while money moves finds no problem that is none', async () => {
   const { ledger, say, store } = await world([agent])
   await say()
@@ -92,6 +140,23 @@ test('a check while money moves finds no problem that is none', async () => {
   }
   store.scan = slow
   expect((await ledger.check()).problems).toEqual([])
+})
+
+test('a check of many accounts keeps nothing else waiting', async () => {
+  const { ledger, store } = await world([agent])
+  for (let n = 0; n < 300; n++) {
+    const [from, to] = ['outside:USD', `principal:USD:${n}`]
+    await ledger.transfer('default', { kind: 'deposit', from, to, amount: PART, currency: 'USD' })
+  }
+  let [inThisTurn, most] = [0, 0]
+  const { get } = store
+  store.get = (key) => {
+    if (inThisTurn++ === 0) setImmediate(() => (inThisTurn = 0))
+    most = Math.max(most, inThisTurn)
+    return get(key)
+  }
+  expect(await checkLedger(store, new Accounts(store))).toMatchObject({ accounts: 302, problems: [] })
+  expect(most).toBeLessThan(70)
 })
 
 test('an account that somebody is about to use is not loaded a second time', async () => {

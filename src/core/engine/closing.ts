@@ -26,7 +26,7 @@ interface About {
 /** The end of the payments of one response. */
 export class Closing {
   readonly #parts: readonly Settlement[]
-  readonly #paid: readonly PaidPart[]
+  #paid: readonly PaidPart[]
   readonly #receipts: Slot[] = []
   readonly #about: About
   #isOver = false
@@ -51,7 +51,10 @@ export class Closing {
   done(failure?: unknown): void {
     if (this.#isOver) return
     this.#isOver = true
-    if (failure !== undefined) this.#about.undo()
+    if (failure !== undefined) {
+      this.#about.undo()
+      this.#paid = []
+    }
     for (const part of this.#parts) part.done(failure)
   }
 

@@ -48,8 +48,8 @@ export async function tellEnd(session: EndingSession, ending: Ending): Promise<{
     keeper?.settled?.(failure)
     closing?.done(failure)
   }
-  // Nobody is told that an answer was paid if it was not. What is stored has been told in part already.
-  const untold = journal ? journal.silent : closing?.isTold === true
+  // Nobody is told that an answer was paid if it was not. What else is stored has been told in part already.
+  const untold = closing?.isTold === true || journal?.silent === true
   try {
     await log.seal(turn.stamp, event, { commit, untold, over })
   } catch (error) {

@@ -1,5 +1,6 @@
 import type { HttpClient } from '../../core/ports/http.ts'
 import type { Refusal } from '../../core/ports/payments.ts'
+import type { Logger } from '../../core/ports/transport.ts'
 import { isRecord, jsonIn, type Slot } from '../../protocol/json.ts'
 import { networkName } from '../../wire/x402.ts'
 import type { Proof } from './proof.ts'
@@ -10,15 +11,16 @@ import type { X402Config } from './settings.ts'
 const MAX_BYTES = 64 * 1024
 const PLAIN = /^[\w:.-]{1,256}$/
 
-/** `unknown`: the money may or may not have moved. */
+/** `unknown`: the money may or may not have moved. `isSilent`: the facilitator did not say anything of the payment. */
 export type Settling =
   | { readonly kind: 'settled'; readonly transaction: string }
   | { readonly kind: 'failed'; readonly reason: string }
-  | { readonly kind: 'unknown'; readonly problem: string }
+  | { readonly kind: 'unknown'; readonly problem: string; readonly isSilent?: true }
 
 interface FacilitatorOptions {
   readonly http: Pick<HttpClient, 'request'>
   readonly config: X402Config
+  readonly log: Logger
 }
 
 /** The service that knows the chain. It is asked over HTTP, and not believed where its answer does not fit. */
@@ -32,7 +34,11 @@ export class Facilitator {
   /** Undefined: the payment can be settled. */
   async verify(asked: Slot, { from }: Proof, signal: AbortSignal): Promise<Refusal | undefined> {
     const answer = await this.#post('verify', asked, signal)
-    if ('problem' in answer) return { refused: 'payment_failed', message: 'The payment cannot be verified now: try again later' }
+    if ('problem' in answer) {
+      const { config, log } = this.#options
+      if (!signal.aborted) log('warn', 'A payment could not be verified', { facilitator: config.facilitator, problem: answer.problem })
+      return { refused: 'payment_failed', message: 'The payment cannot be verified now: try again later' }
+    }
     const { isValid, invalidReason, payer } = answer.body
     if (isValid !== true) return refusalFor(invalidReason)
     if (payer === undefined || isSame(payer, from)) return undefined
@@ -45,7 +51,7 @@ export class Facilitator {
     signal: AbortSignal,
   ): Promise<Settling> {
     const answer = await this.#post('settle', asked, signal)
-    if ('problem' in answer) return { kind: 'unknown', problem: answer.problem }
+    if ('problem' in answer) return { kind: 'unknown', problem: answer.problem, isSilent: true }
     const { success, errorReason, payer, transaction, network, amount } = answer.body
     const moved = typeof transaction === 'string' && transaction !== ''
     // With a transaction, it may still come to pass.

@@ -54,6 +54,8 @@ export class X402Method implements PaymentMethod {
     this.#newId = timeOrderedIds(options.now)
   }
 
+  readonly unsettled = (): Promise<number> => this.#records.openCount()
+
   offer({ agent, amount, currency }: Asked): Offer {
     const { config } = this.#options
     if (currency !== config.currency || amount <= 0n) return { schemes: [] }
@@ -114,7 +116,7 @@ export class X402Method implements PaymentMethod {
     proof: Proof,
     { key, release }: { readonly key: string; readonly release: () => void },
   ): Promise<Authorisation | Refusal> {
-    const { config, now, closing } = this.#options
+    const { config, now, closing, store } = this.#options
     const records = this.#records
     let known = await records.get(key)
     if (known?.state === 'settling') known = await this.#settler.settle(known)
@@ -126,6 +128,8 @@ export class X402Method implements PaymentMethod {
     const late = outOfTime(proof, now())
     if (late) return late
     const question = facilitated(proof, { ...exactFor(config, asked.amount), amount: `${proof.value}` }, asked.agent)
+    // An answer whose payment could not be written down would be heard for nothing.
+    await store.probe?.()
     const refusal = await this.#facilitator.verify(question, proof, closing)
     if (refusal) return refusal
     const { agent, session, response, question: name, currency, principal } = asked

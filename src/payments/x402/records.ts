@@ -97,6 +97,11 @@ export class PaymentRecords {
     return { op: 'set', key: this.keyOf(given), value: (isOpen ? given : record) as unknown as Json, options }
   }
 
+  /** How many are not decided. */
+  openCount(): Promise<number> {
+    return this.#options.store.count(OPEN)
+  }
+
   remove(record: PaymentRecord): Operation {
     return { op: 'delete', key: this.keyOf(record) }
   }

@@ -9,6 +9,8 @@ const WAIT_MS = 5_000
 const LONGEST_WAIT_MS = 10 * 60_000
 /** A facilitator may know of a payment that was settled in its last moment. */
 const GRACE_MS = 60_000
+/** One that does not answer may know of it, too, when it answers again. */
+const SILENCE_MS = 7 * 86_400_000
 
 export interface SettlerOptions {
   readonly accounts: Accounts
@@ -53,7 +55,8 @@ export class Settler {
     if (result.kind === 'settled') return this.#credit(record, result.transaction)
     // A failure may mean that the first attempt has used the nonce: nobody here can tell.
     const problem = result.kind === 'failed' ? result.reason : result.problem
-    if (closing.aborted || now() < record.validBefore + GRACE_MS) return this.#later(record, problem)
+    const graceMs = result.kind === 'unknown' && result.isSilent ? SILENCE_MS : GRACE_MS
+    if (closing.aborted || now() < record.validBefore + graceMs) return this.#later(record, problem)
     const { id, payer, nonce, atomic, network } = record
     log('warn', 'A payment was given up: nobody could say whether its money moved', { id, payer, nonce, atomic, network, problem })
     const released: PaymentRecord = { ...record, state: 'released' }
@@ -103,15 +106,17 @@ export class Settler {
   }
 
   async #sweep(): Promise<void> {
-    const { records, inUse, closing } = this.#options
+    const { records, inUse, closing, log } = this.#options
     for await (const found of records.due()) {
       if (closing.aborted) return
       const key = records.keyOf(found)
       if (inUse.has(key)) continue
       inUse.add(key)
       const done = this.#again(key).finally(() => inUse.delete(key))
-      this.#current = { key, done: done.catch(() => undefined) }
-      await done
+      // One that cannot be asked about keeps none of the others from it.
+      const failed = (error: unknown): unknown => closing.aborted || log('error', 'A payment could not be settled', { id: found.id, error })
+      this.#current = { key, done: done.catch(failed) }
+      await this.#current.done
     }
   }
 

@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client'
 import type { Metrics } from '../metrics.ts'
+import { paymentMetrics } from './payment-metrics.ts'
 import { shownSizes, workMetrics } from './work-metrics.ts'
 
 /** Answers `/metrics`. The first call loads the library. */
@@ -68,5 +69,6 @@ async function register(metrics: Metrics): Promise<Registry> {
   const help = 'Time from response.create to the first delta'
   shownSizes(registry, { name: 'uamp_first_delta_seconds', help }, metrics.firstDeltas)
   workMetrics(registry, metrics.work)
+  if (metrics.payments) await paymentMetrics(registry, metrics.payments)
   return registry
 }

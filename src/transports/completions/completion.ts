@@ -1,10 +1,12 @@
 import { joinBase64 } from '../../protocol/base64.ts'
 import type { ContentItem } from '../../protocol/content.ts'
 import type { EventOf } from '../../protocol/events.ts'
+import { recordsIn } from '../../protocol/json.ts'
 import { AUDIO_EXPIRES_S, type ChunkHead } from './chunks.ts'
 import { finishReason, saidBy, toUsage } from './finish.ts'
 import type { Metadata } from './kept.ts'
 import type { Shape } from './request.ts'
+import { paidIn } from '../../wire/payment.ts'
 import { wav } from '../../wire/wav.ts'
 
 interface Ended {
@@ -16,6 +18,7 @@ interface Ended {
 export function toCompletion(head: ChunkHead, shape: Shape, { ends, metadata }: Ended): object {
   const { system_fingerprint: print } = saidBy(ends[0])
   const signature = ends.length === 1 ? ends[0]?.signature : undefined
+  const paid = paidFor(ends)
   return {
     id: head.id,
     object: 'chat.completion',
@@ -25,8 +28,17 @@ export function toCompletion(head: ChunkHead, shape: Shape, { ends, metadata }: 
     usage: toUsage(ends.map(({ response }) => response.usage)),
     ...(print !== undefined && { system_fingerprint: print }),
     ...(metadata && { metadata }),
+    ...(paid && { uamp: paid }),
     ...(signature !== undefined && { signature }),
   }
+}
+
+/** What was paid for all choices together. */
+function paidFor(ends: Ended['ends']): object | undefined {
+  const all = ends.map(({ response }) => paidIn(response.extensions)).filter((paid) => paid !== undefined)
+  if (all.length === 0) return undefined
+  const receipts = all.flatMap((paid) => recordsIn(paid['receipts']))
+  return { payments: all.flatMap((paid) => recordsIn(paid['payments'])), ...(receipts.length > 0 && { receipts }) }
 }
 
 function toChoice(head: ChunkHead, shape: Shape, { end, index }: { end: EventOf<'response.done'>; index: number }): object {

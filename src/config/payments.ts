@@ -29,14 +29,21 @@ const amount = z.pipe(
   }),
   z.transform((value) => amountText(value) ?? ''),
 )
-const currency = z.optional(z.custom<string>(isCurrency, 'must be the name of a currency, such as "USD"'))
+const currency = z.optional(z.custom<string>(isCurrency, 'must be the name of a currency in capitals, such as "USD"'))
 const byName = z.optional(z.record(z.string(), amount, 'must be an object with an amount for each name'))
 
 const FREE_CALLS = 'must be a whole number of calls, 0 or more'
-const Free = z.strictObject({
-  calls: z.custom<number>((value) => Number.isSafeInteger(value) && (value as number) >= 0, FREE_CALLS),
-  per: z.enum(['hour', 'day', 'month'], 'must be "hour", "day" or "month"'),
-})
+const Free = z.strictObject(
+  {
+    calls: z.custom<number>((value) => Number.isSafeInteger(value) && (value as number) >= 0, FREE_CALLS),
+    per: z.enum(['hour', 'day', 'month'], 'must be "hour", "day" or "month"'),
+  },
+  'must be an object, such as { calls: 10, per: day }',
+)
+
+/** An address on a chain. Without quotes, YAML reads its hexadecimal digits as a number. */
+const address = (problem: string) =>
+  z.string({ error: ({ input }) => (typeof input === 'number' ? 'is read as a number: write the address in quotes' : problem) })
 
 const rates = {
   currency,
@@ -58,7 +65,13 @@ export const ToolPrices = byName
 
 /** How the server is paid. */
 export const PaymentsEntry = z.strictObject({
-  perDay: z.optional(z.record(z.custom<string>(isCurrency, 'must be the name of a currency'), amount, 'must be amounts by currency')),
+  perDay: z.optional(
+    z.record(
+      z.custom<string>(isCurrency, 'must be the name of a currency in capitals'),
+      amount,
+      'must be amounts by currency, such as { USD: "20" }',
+    ),
+  ),
   platform: z.optional(
     z.strictObject({
       url: z.string('must be the address of the other ledger, such as "https://pay.example/api/payments"'),
@@ -70,10 +83,10 @@ export const PaymentsEntry = z.strictObject({
   ),
   x402: z.optional(
     z.strictObject({
-      payTo: z.string('must be the address that is paid, such as "0x…"'),
+      payTo: address('must be the address that is paid, in quotes, such as "0x2096…"'),
       network: z.string('must be the name of a chain, such as "eip155:84532"'),
       facilitator: z.string('must be the address of a facilitator, such as "https://x402.org/facilitator"'),
-      asset: text,
+      asset: z.optional(address('must be the address of a contract, in quotes')),
       decimals: z.optional(z.number()),
       extra: z.optional(z.strictObject({ name: z.string(), version: z.string() })),
       currency,
@@ -118,7 +131,8 @@ function x402With({ facilitator, token, tokenEnv, ...given }: NonNullable<Paymen
   try {
     x402Config(settings)
   } catch (thrown) {
-    reading.problems.add(['payments', 'x402'], UampError.from(thrown).message)
+    const [, name = '', problem = ''] = /^payments\.x402\.(\w+) (.*)$/s.exec(UampError.from(thrown).message) ?? []
+    reading.problems.add(['payments', 'x402', name], problem)
   }
   return settings
 }

@@ -14,7 +14,14 @@ export interface LedgerMethodOptions {
   readonly newId: () => string
 }
 
-export const NOT_OURS: Refusal = { refused: 'token_invalid', message: 'The payment token is not one of this server' }
+/** Names in a refusal, and the letters of each. */
+const NAMES = 5
+const LETTERS = 64
+
+export const NOT_OURS = {
+  refused: 'token_invalid',
+  message: 'The payment token is not one of this server: send the text of a token, and not its id',
+} as const satisfies Refusal
 
 /** Pays with a token of this server's ledger. */
 export class TokenMethod implements PaymentMethod {
@@ -62,10 +69,16 @@ export function refusalOf({ agent, currency }: Asked, token: PayToken, now: numb
   if (token.expiresAt <= now) return { refused: 'token_expired', message: 'The payment token has expired' }
   if (token.endedAt !== undefined) return { refused: 'token_invalid', message: 'The payment token was revoked' }
   if (!token.agents.includes('*') && !token.agents.includes(agent)) {
-    return { refused: 'token_invalid', message: `The payment token is for other agents than "${agent}"` }
+    return { refused: 'token_invalid', message: `The payment token pays ${namesOf(token.agents)}, and not "${agent}"` }
   }
   if (token.currency === currency) return undefined
   return { refused: 'token_invalid', message: `The payment token holds ${token.currency}, and the price is in ${currency}` }
+}
+
+/** For people: the agents that a token pays. A long list is cut off. */
+export function namesOf(agents: readonly string[]): string {
+  const shown = agents.slice(0, NAMES).map((agent) => `"${agent.slice(0, LETTERS)}"`)
+  return `${shown.join(', ')}${agents.length > NAMES ? ' and others' : ''}`
 }
 
 /** Pays from the account of whoever asks. */
@@ -103,7 +116,8 @@ function lockOf(asked: Asked, account: Account, options: LockOptions): Authorisa
     return new Lock(asked, account, options)
   }
   const [wanted, there] = [formatAmount(amount), formatAmount(account.available)]
-  const message = `${wanted} ${currency} are needed, and ${there} are there`
+  const purse = options.scheme === 'account' ? 'Your account' : 'The payment token'
+  const message = `${purse} holds ${there} ${currency}, and ${wanted} are needed`
   return { refused: 'insufficient_balance', message, balance: account.available }
 }
 

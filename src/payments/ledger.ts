@@ -167,7 +167,7 @@ export class Ledger implements Payments {
     const [source] = await Promise.all([this.accounts.get(tenant, from), this.accounts.get(tenant, to)])
     if (!from.startsWith('outside:') && source.available < amount) {
       const [balance_required, balance_current] = [formatAmount(amount), formatAmount(source.available)]
-      throw new UampError('payment_required', `The account has ${balance_current} ${move.currency}, and ${balance_required} are needed`, {
+      throw new UampError('payment_required', `The account holds ${balance_current} ${move.currency}, and ${balance_required} are needed`, {
         details: { code: 'insufficient_balance', balance_required, balance_current, currency: move.currency },
       })
     }

@@ -124,7 +124,7 @@ export class Locks {
     tokens.checkOpen(token)
     if (source.available < amount) {
       const [wanted, there] = [formatAmount(amount), formatAmount(source.available)]
-      throw new UampError('payment_required', `${wanted} ${lock.currency} are needed, and ${there} are there`, {
+      throw new UampError('payment_required', `The payment token holds ${there} ${lock.currency}, and ${wanted} are needed`, {
         details: { code: 'insufficient_balance', balance_required: wanted, balance_current: there },
       })
     }

@@ -223,9 +223,13 @@ export class Tokens {
     this.checkOpen(token)
     if (!from.startsWith('outside:') && source.available < amount) {
       const [wanted, there] = [formatAmount(amount), formatAmount(source.available)]
-      throw new UampError('payment_required', `There are ${there} ${currency}, but ${wanted} are needed`, {
-        details: { code: 'insufficient_balance', balance_required: wanted, balance_current: there, currency },
-      })
+      throw new UampError(
+        'payment_required',
+        `${from.startsWith('token:') ? 'The payment token' : 'The account'} holds ${there} ${currency}, and ${wanted} are needed`,
+        {
+          details: { code: 'insufficient_balance', balance_required: wanted, balance_current: there, currency },
+        },
+      )
     }
     const move = { id: `move_${newId()}`, kind, from, to: accountOf.token(id), amount: `${amount}`, currency, at: now(), principal: owner }
     await accounts.commit([accounts.prepare(tenant, move)], beside)

@@ -9,7 +9,7 @@ const UNIT = 10n ** BigInt(DECIMALS)
 const MOST = 10n ** 15n * UNIT
 
 const AMOUNT = /^(\d{1,16})(?:\.(\d{1,9}))?$/
-const CURRENCY = /^[A-Za-z][A-Za-z0-9]{1,15}$/
+const CURRENCY = /^[A-Z][A-Z0-9]{1,15}$/
 
 /** The amount that a text such as `0.05` names. Undefined: it is negative, too large, has more than nine decimals, or is no number. */
 export function parseAmount(text: unknown): bigint | undefined {
@@ -27,7 +27,7 @@ export function formatAmount(amount: bigint): string {
   return `${sign}${digits.slice(0, -DECIMALS)}.${decimals}`
 }
 
-/** True for names of currencies: `USD`, `EUR`, `USDC`. */
+/** True for names of currencies: `USD`, `EUR`, `USDC`. Only in capitals: `usd` would be another currency than `USD`. */
 export function isCurrency(text: unknown): text is string {
   return typeof text === 'string' && CURRENCY.test(text)
 }

@@ -20,7 +20,7 @@ export function demandIn(body: unknown, headers?: Pick<Headers, 'get'>): Demand 
   const signed = x402In(top, headers)
   const [first] = accepts.filter(isPriced)
   if (!first) return signed && x402Demand(signed)
-  const reason = text(fieldsOf(error)['message']) ?? text(error) ?? text(top['message'])
+  const reason = text(first['reason']) ?? text(fieldsOf(error)['message']) ?? text(error) ?? text(top['message'])
   const extras = Object.assign({}, ...accepts.map(({ extra }) => fieldsOf(extra))) as Slot
   const extra = { ...extras, ...(signed && { x402: signed }) }
   const { amount, currency, expires_at, ap2 } = first

@@ -80,7 +80,9 @@ export function unpaidAnswer({ code, message, details = {} }: UampError): Unpaid
   const cache = { 'cache-control': 'private, no-store' }
   const { receipt, x402 } = details
   const told = isReceipt(receipt) ? receiptHeaders(receipt) : {}
-  const required = requiredIn(x402, { error: errorIn(details), description: message })
+  const [reason] = recordsIn(details['accepts']).map((accept) => accept['reason'])
+  const description = typeof reason === 'string' ? reason : message
+  const required = requiredIn(x402, { error: errorIn(details), description })
   if (!required) return { body: {}, headers: { ...cache, ...told } }
   const { x402Version, accepts } = requiredV1(required)
   return { body: { x402Version, accepts }, headers: { ...cache, ...told, 'payment-required': header(requiredV2(required)) } }

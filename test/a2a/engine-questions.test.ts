@@ -113,7 +113,7 @@ verifies('a2a-1.0.payment-asked', 'a payment is asked for and made on the same t
   const { client, url } = await serveEngine(paying, { payments: TRUSTING })
   const { id, status } = await client.task('go')
   expect(status.state).toBe('TASK_STATE_INPUT_REQUIRED')
-  expect(status.message?.parts[0]).toEqual({ text: 'Five, please' })
+  expect(status.message?.parts[0]).toEqual({ text: 'Payment required: 5.00 USDC (Five, please)' })
   expect(status.message?.metadata).toMatchObject({
     'x402.payment.status': 'payment-required',
     'x402.payment.required': {

@@ -102,7 +102,7 @@ describe('/tasks', () => {
     const refused = {
       id: 'unpaid',
       status: 'failed',
-      error: 'Payment required: 0.01 USD',
+      error: 'Payment required: 0.01 USD. Send a new task with a payment token in the header X-PAYMENT',
       code: 'payment_required',
       status_code: 402,
       accepts: [

@@ -137,7 +137,7 @@ verifies('wallet.declines', 'a token that is refused is not sent again and again
   const session = await open({ wallet: one.wallet }).session()
   expect(await failure(session.say('/pay 0.02'))).toMatchObject({
     code: 'payment_declined',
-    message: 'The token was refused: 0.02 USD are needed, and 0.01 are there',
+    message: 'The token was refused: The payment token holds 0.01 USD, and 0.02 are needed',
   })
   expect(one.asked).toHaveLength(2)
   const tokens = [empty.text, full.text]

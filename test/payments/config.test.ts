@@ -1,7 +1,7 @@
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect } from 'vitest'
+import { expect, test } from 'vitest'
 import { assemble, examine } from '../../src/config/assemble.ts'
 import { Modules } from '../../src/config/modules.ts'
 import { readSource } from '../../src/config/source.ts'
@@ -86,4 +86,40 @@ verifies('prices.config', 'the price of a tool that is not there is a mistake', 
     by,
   )
   await expect(assemble(source, by)).rejects.toThrow('is no tool of this agent')
+})
+
+test('what newcomers write is refused with what to write instead', async () => {
+  const by = context()
+  const source = await sourceOf(
+    `agents:
+  - name: seller
+    model: openai/gpt-5-mini
+    price: { call: 0.01, currency: usd, free: 10 }
+payments:
+  perDay: 20
+  x402: { payTo: 0x209693Bc6afc0C5328bA36FaF03C514EF312287C, network: eip155:84532, facilitator: https://x402.org/facilitator }
+`,
+    by,
+  )
+  const { mistakes } = await examine(source, by)
+  expect(mistakes.map((mistake) => mistake.replace(/^.*yaml:/, ''))).toEqual([
+    '4: agents[0].price.currency must be the name of a currency in capitals, such as "USD"',
+    '4: agents[0].price.free must be an object, such as { calls: 10, per: day }',
+    '6: payments.perDay must be amounts by currency, such as { USD: "20" }',
+    '7: payments.x402.payTo is read as a number: write the address in quotes',
+  ])
+})
+
+test('a network of x402 that is none is told once, and by its name', async () => {
+  const by = context()
+  const source = await sourceOf(
+    `agents:
+  - { name: partner, price: { call: "0.05" }, remote: https://agents.example }
+payments:
+  x402: { payTo: "0x209693Bc6afc0C5328bA36FaF03C514EF312287C", network: base, facilitator: https://x402.org/facilitator }
+`,
+    by,
+  )
+  const { mistakes } = await examine(source, by)
+  expect(mistakes).toEqual([expect.stringMatching(/:4: payments\.x402\.network must be an EVM network, such as "eip155:8453"$/)])
 })

@@ -121,6 +121,7 @@ export class Verifier {
     const kind = this.#kindOf(issuer, parsed, { from, note })
     if ('denied' in kind) return kind
     note?.('issuer', `${issuer}: ${kind.name}`)
+    if (typ === 'payment+jwt') return refused('invalid', 'This is a payment token: send it in the header X-PAYMENT, and not as who you are')
     if (typ !== kind.typ) return refused('invalid', `The token is of the type "${typ.slice(0, 32)}", and must be "${kind.typ}"`)
     if (isOtherKind(claims) || kind.isAccess?.(claims) === false) return refused('invalid', 'This is not an access token')
     if (kind.algorithms && !kind.algorithms.includes(alg)) return refused('invalid', `Tokens of this issuer must not be signed with ${alg}`)

@@ -1,6 +1,6 @@
 import { UampError } from '../../protocol/errors.ts'
 import type { ServerEvent } from '../../protocol/events.ts'
-import { paymentRefusal } from '../../protocol/payment-refusal.ts'
+import { BY_HEADER, paymentRefusal } from '../../protocol/payment-refusal.ts'
 import type { Payment } from '../../protocol/payment.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
@@ -60,7 +60,7 @@ export async function* exchange(gateway: Gateway, exchanged: Exchange): AsyncGen
     await session.send({ type: 'response.create', event_id: crypto.randomUUID() })
     for await (const batch of reader) {
       for (const { event } of batch) {
-        if (event.type === 'payment.required') throw paymentRefusal(event)
+        if (event.type === 'payment.required') throw paymentRefusal(event, BY_HEADER)
         yield event
         if (isEnd(event)) return
       }

@@ -85,5 +85,5 @@ function amountIn(text: string): bigint {
 }
 
 function checkCurrency(currency: string): void {
-  if (!isCurrency(currency)) throw new TypeError(`A currency is a name such as "USD", but not ${JSON.stringify(currency)}`)
+  if (!isCurrency(currency)) throw new TypeError(`A currency is a name in capitals, such as "USD", but not ${JSON.stringify(currency)}`)
 }

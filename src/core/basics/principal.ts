@@ -55,7 +55,7 @@ const VERBS = {
   room: 'enter rooms of',
   host: 'host',
   pay: 'pay',
-  bank: 'keep the money of',
+  bank: 'manage the money of',
   operate: 'operate',
 } satisfies Record<Action, string>
 

@@ -77,7 +77,7 @@ export function priceWords(agent: Priced): string {
     ...(tokens.length === 0 ? [] : [`${tokens.join(', ')} for a million tokens`]),
     ...(audio_second === undefined ? [] : [`${money(audio_second)} for a second of audio`]),
     ...(perTool.length === 0 ? [] : [`tools: ${perTool.join(', ')}`]),
-    ...(free ? [`${free.calls} free calls a ${free.per}`] : []),
+    ...(free ? [`${free.calls} free ${free.calls === 1 ? 'call' : 'calls'} a ${free.per}`] : []),
   ].join('; ')
 }
 

@@ -387,7 +387,7 @@ export class Bill {
 function checked(text: string, currency: string): bigint {
   const amount = parseAmount(text)
   if (amount === undefined) throw new TypeError(`An amount is a text such as "0.05", but not ${JSON.stringify(text)}`)
-  if (!isCurrency(currency)) throw new TypeError(`A currency is a name such as "USD", but not ${JSON.stringify(currency)}`)
+  if (!isCurrency(currency)) throw new TypeError(`A currency is a name in capitals, such as "USD", but not ${JSON.stringify(currency)}`)
   return amount
 }
 

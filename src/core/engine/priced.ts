@@ -231,5 +231,7 @@ export function wantsPayment(thrown: unknown): ChargeRequest | undefined {
   const wanted = parseAmount(details['amount']) === undefined ? recordsIn(details['accepts'])[0] : details
   if (!isRecord(wanted) || parseAmount(wanted['amount']) === undefined) return undefined
   const { amount, currency } = wanted
-  return { amount: amount as string, ...(typeof currency === 'string' && { currency }), reason: thrown.message }
+  // `reason` of the details is a code. That of a way to pay is for people, as the message is.
+  const reason = wanted !== details && typeof wanted['reason'] === 'string' ? wanted['reason'] : thrown.message
+  return { amount: amount as string, ...(typeof currency === 'string' && { currency }), reason }
 }

@@ -95,7 +95,8 @@ interface Named {
 
 function namedIn(query: URLSearchParams): Named {
   const currency = query.get('currency') ?? 'USD'
-  if (!isCurrency(currency)) throw invalid('"currency" must be the name of a currency, such as "USD"', 'currency', 'invalid_value')
+  if (!isCurrency(currency))
+    throw invalid('"currency" must be the name of a currency in capitals, such as "USD"', 'currency', 'invalid_value')
   const [principal, agent] = [query.get('principal') ?? undefined, query.get('agent') ?? undefined]
   return { currency, principal, agent }
 }

@@ -4,6 +4,7 @@ import type { KnownCall } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { invalid, parseBody } from '../../wire/parse.ts'
 import { accountOf } from '../accounts.ts'
+import { namesOf } from '../ledger-method.ts'
 import type { PayLock } from '../locks.ts'
 import type { PayToken } from '../tokens.ts'
 import type { Caller } from './caller.ts'
@@ -63,7 +64,7 @@ export class LockRoutes {
     const agent = named ?? (agents.length === 1 && !isForAll ? agents[0] : undefined)
     if (agent === undefined) throw invalid('Say which "agent" is paid', 'agent')
     if (agents.includes(agent)) return agent
-    if (!isForAll) throw refused('The payment token is for other agents')
+    if (!isForAll) throw refused(`The payment token pays ${namesOf(agents)}, and not "${agent}"`)
     if (!this.#parts.host.agents.get(agent)) throw new UampError('agent_offline', 'There is no agent of this name here')
     return agent
   }

@@ -15,7 +15,7 @@ export const DEPTH = { usual: 5, most: 16 }
 const FORM = 'as a text such as "0.05", with at most nine decimals'
 const amount = z.custom<string>((value) => (parseAmount(value) ?? 0n) > 0n, `must be an amount above 0, ${FORM}`)
 const charge = z.custom<string>((value) => parseAmount(value) !== undefined, `must be an amount, ${FORM}`)
-const currency = z.optional(z.custom<string>(isCurrency, 'must be the name of a currency, such as "USD"'))
+const currency = z.optional(z.custom<string>(isCurrency, 'must be the name of a currency in capitals, such as "USD"'))
 const token = z.string().check(z.minLength(1))
 const count = z.optional(
   z.custom<number>(

@@ -3,6 +3,7 @@ import type { Host, KnownCall } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { invalid, parseBody } from '../../wire/parse.ts'
 import { accountOf, type Account } from '../accounts.ts'
+import { namesOf, NOT_OURS } from '../ledger-method.ts'
 import type { Ledger } from '../ledger.ts'
 import type { PayToken } from '../tokens.ts'
 import type { Caller } from './caller.ts'
@@ -42,7 +43,7 @@ export class TokenRoutes {
   async verify(call: KnownCall, caller: Caller): Promise<Response> {
     const { token: text, agent } = parseBody(VerifyBody, await bodyOf(call))
     const found = await this.#parts.ledger.tokens.verify(caller.tenant, text)
-    const wrong = found ? this.wrongWith(found, agent ?? caller.pathAgent) : NOT_OURS
+    const wrong = found ? this.wrongWith(found, agent ?? caller.pathAgent) : UNKNOWN
     if (!found || wrong) return answer({ valid: false, balance: '0.00', reason: wrong?.code, message: wrong?.message })
     const { id, agents, currency, expiresAt, depth, maxDepth } = found.token
     const balance = formatAmount(found.account.available)
@@ -62,15 +63,15 @@ export class TokenRoutes {
     if (token.endedAt !== undefined) return { code: 'token_invalid', message: 'The payment token was revoked' }
     if (token.expiresAt <= this.#parts.host.now()) return { code: 'token_expired', message: 'The payment token has expired' }
     if (agent === undefined || token.agents.includes('*') || token.agents.includes(agent)) return undefined
-    return { code: 'token_invalid', message: 'The payment token is for other agents' }
+    return { code: 'token_invalid', message: `The payment token pays ${namesOf(token.agents)}, and not "${agent}"` }
   }
 
   /** The token of a request, if it can pay. */
   async usable(caller: Caller, text: string, agent?: string): Promise<Found> {
     const found = await this.#parts.ledger.tokens.verify(caller.tenant, text)
-    const wrong = found ? this.wrongWith(found, agent) : NOT_OURS
+    const wrong = found ? this.wrongWith(found, agent) : UNKNOWN
     if (found && !wrong) return found
-    const { code, message } = wrong ?? NOT_OURS
+    const { code, message } = wrong ?? UNKNOWN
     throw new UampError('payment_required', message, { details: { code } })
   }
 
@@ -163,7 +164,8 @@ export class TokenRoutes {
     caller.checkNamed()
     if (id === '' || id === null || id === undefined) throw invalid('Name a token', 'token')
     const token = await this.#parts.ledger.tokens.get(caller.tenant, id)
-    if (!token || !caller.owns(token.owner)) throw new UampError('not_found', 'There is no token with this id')
+    if (!token || !caller.owns(token.owner))
+      throw new UampError('not_found', 'There is no token with this id: ids begin with "ptok_", and `uamp pay tokens` shows them')
     return token
   }
 
@@ -178,7 +180,7 @@ interface Wrong {
   readonly message: string
 }
 
-const NOT_OURS: Wrong = { code: 'token_invalid', message: 'The payment token is not one of this server' }
+const UNKNOWN: Wrong = { code: NOT_OURS.refused, message: NOT_OURS.message }
 
 interface Made {
   readonly token: PayToken

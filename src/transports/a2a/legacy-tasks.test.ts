@@ -62,7 +62,7 @@ test('a question for money is task.failed with every way to pay', () => {
       {
         id: 't',
         status: 'failed',
-        error: 'Payment required: 0.01 USD',
+        error: 'Payment required: 0.01 USD. Send a new task with a payment token in the header X-PAYMENT',
         code: 'payment_required',
         status_code: 402,
         accepts: [{ scheme: 'token', amount: '0.01', currency: 'USD', asset: 'USD', maxTimeoutSeconds: 300, extra: { tokenType: 'jwt' } }],

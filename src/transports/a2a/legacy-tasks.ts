@@ -147,7 +147,7 @@ interface Failure {
 function failureOf({ state, message }: TaskStatus): Failure | undefined {
   const payment = paymentIn(message)
   if (state === 'TASK_STATE_INPUT_REQUIRED' && payment) {
-    const { message: error, code, details } = paymentRefusal(payment)
+    const { message: error, code, details } = paymentRefusal(payment, 'Send a new task with a payment token in the header X-PAYMENT')
     return { status: 'failed', error, code, status_code: 402, accepts: details?.['accepts'] }
   }
   if (state === 'TASK_STATE_CANCELED') return { status: 'cancelled', error: textOf(message) || CANCELLED, code: 'cancelled' }

@@ -14,7 +14,7 @@ import type { Slot } from '../../protocol/json.ts'
 import type { Delta } from '../../protocol/server-events.ts'
 import { toBlock, toItem, type ContentBlock } from '../../wire/acp/blocks.ts'
 import { notificationText, parseParams, RPC, RpcError, type RpcId } from '../../wire/json-rpc.ts'
-import { paymentRefusal } from '../../protocol/payment-refusal.ts'
+import { BY_HEADER, paymentRefusal } from '../../protocol/payment-refusal.ts'
 import { Speech } from '../../wire/speech.ts'
 import type { ConnectionOptions } from './connection.ts'
 import { toldBody } from './errors.ts'
@@ -152,7 +152,7 @@ class SubmitAnswer extends ResponseFold {
     if (event.type === 'response.delta') this.item(event.delta)
     if (event.type === 'transcript.delta') this.text(this.#speech.say(event.transcript))
     if (event.type === 'transcript.done') this.text(this.#speech.complete(event.transcript))
-    if (event.type === 'payment.required') this.failure = paymentRefusal(event)
+    if (event.type === 'payment.required') this.failure = paymentRefusal(event, BY_HEADER)
     if (event.type === 'response.error') this.failure = ofResponse(toldBody(event.error))
     if (event.type === 'response.cancelled') this.failure = new UampError('cancelled', 'The prompt was cancelled')
     this.ended ||= this.failure !== undefined

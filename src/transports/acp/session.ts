@@ -350,7 +350,7 @@ export class AcpSession implements Visitor {
     const { payment } = prompt
     prompt.payment = undefined
     if (payment !== undefined) return void this.#submit(payment).catch(() => undefined)
-    this.#answer((id) => errorText(id, told(paymentRefusal(event))))
+    this.#answer((id) => errorText(id, told(paymentRefusal(event, 'Send the prompt again with a "payment_token"'))))
   }
 
   readonly #submit = (token: string): Promise<void> => this.#send({ type: 'payment.submit', payment: { scheme: 'token', token } })

@@ -5,7 +5,7 @@ import { HeldPieces, jsonPieces } from '../../core/edge/json-answer.ts'
 import type { Call, Frame, Host, KnownCall, Streamed, Transport } from '../../core/ports/transport.ts'
 import { ResponseRun } from '../../core/reading/response-run.ts'
 import { UampError } from '../../protocol/errors.ts'
-import { paymentRefusal } from '../../protocol/payment-refusal.ts'
+import { BY_HEADER, paymentRefusal } from '../../protocol/payment-refusal.ts'
 import { RunEncoder, type Place } from './encoder.ts'
 import { asItIs, SseWire, type Clock, type Wire } from './events.ts'
 import { toLegacy } from './legacy.ts'
@@ -76,7 +76,7 @@ class Endpoint {
       }
       if (refused?.type === 'payment.required') {
         if (!duplex) await run.refuse(refused)
-        throw paymentRefusal(refused)
+        throw paymentRefusal(refused, BY_HEADER)
       }
       const wire = await this.#wire(request, { legacy: asked.legacy, response: run.response }, this.#host.now)
       return this.#stream(run, started, { wire })

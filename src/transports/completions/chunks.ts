@@ -7,7 +7,7 @@ import type { EventOf, ServerEvent } from '../../protocol/events.ts'
 import { jsonText } from '../../protocol/json.ts'
 import type { Delta } from '../../protocol/server-events.ts'
 import { openAiEventError, toldError } from '../../wire/openai/errors.ts'
-import { paymentRefusal } from '../../protocol/payment-refusal.ts'
+import { BY_HEADER, paymentRefusal } from '../../protocol/payment-refusal.ts'
 import { paidIn } from '../../wire/payment.ts'
 import { Speech } from '../../wire/speech.ts'
 import { finishReason, saidBy } from './finish.ts'
@@ -58,7 +58,7 @@ export class ChunkEncoder extends ResponseFold {
     ],
     'response.error': ['a status, or an error in the stream', (chunks, { error }) => chunks.#fail(toldError(error))],
     'response.cancelled': ['an error, `cancelled`', (chunks) => chunks.#fail(new UampError('cancelled', 'The answer was stopped'))],
-    'payment.required': ['402, or an error in the stream', (chunks, event) => chunks.#fail(paymentRefusal(event))],
+    'payment.required': ['402, or an error in the stream', (chunks, event) => chunks.#fail(paymentRefusal(event, BY_HEADER))],
     'x.approval.request': ['never asked: the agent is told that nobody is there to allow it'],
     ...alike([...ABOUT_SESSIONS, ...ABOUT_OTHERS, 'session.error', 'session.end'], ['not told: there is no session']),
     ...alike(ABOUT_PAYMENTS, ['not told: no field']),

@@ -12,7 +12,7 @@ import { openAiEventError, openAiFailure, toldError } from '../../wire/openai/er
 import { checkHostedTools } from '../../core/agent-kit/hosted-tools.ts'
 import { openAiHeaders } from '../../wire/openai/headers.ts'
 import { invalid, parseBody } from '../../wire/parse.ts'
-import { paymentRefusal } from '../../protocol/payment-refusal.ts'
+import { BY_HEADER, paymentRefusal } from '../../protocol/payment-refusal.ts'
 import { paidHeaders, paidIn, paymentFrom } from '../../wire/payment.ts'
 import { SSE_HEADERS, SSE_HEARTBEAT } from '../../wire/sse.ts'
 import { ChunkEncoder, DONE, errorChunk, lastChunk, type ChunkHead } from './chunks.ts'
@@ -160,7 +160,7 @@ async function endOf(run: ResponseRun): Promise<EventOf<'response.done'>> {
 }
 
 function refusal(event: EventOf<'payment.required' | 'response.error' | 'response.cancelled'> | undefined): UampError {
-  if (event?.type === 'payment.required') return paymentRefusal(event)
+  if (event?.type === 'payment.required') return paymentRefusal(event, BY_HEADER)
   if (event?.type === 'response.error') return ofResponse(toldError(event.error))
   return new UampError('cancelled', 'The answer was stopped')
 }

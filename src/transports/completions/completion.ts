@@ -27,8 +27,8 @@ export function toCompletion(head: ChunkHead, shape: Shape, { ends, metadata }: 
     usage: toUsage(ends.map(({ response }) => response.usage)),
     ...(print !== undefined && { system_fingerprint: print }),
     ...(metadata && { metadata }),
-    ...(signature !== undefined && { signature }),
     ...(paid && { uamp: paid }),
+    ...(signature !== undefined && { signature }),
   }
 }
 

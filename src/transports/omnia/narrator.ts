@@ -77,7 +77,10 @@ export class Narrator implements Visitor {
         narrator.tell('tool_call', { tool_call: shownCall({ id, name, arguments: args }) }),
     ],
     'x.approval.request': ['`tool_call` with `consent_message`', (narrator, event) => narrator.#approval(event)],
-    'payment.required': ['`error`', (narrator, event) => narrator.#error(paymentRefusal(event))],
+    'payment.required': [
+      '`error`',
+      (narrator, event) => narrator.#error(paymentRefusal(event, 'Send the message again with "metadata.payment_token"')),
+    ],
     'usage.delta': ['in `ext` of `done`'],
     'response.done': [
       '`done`',

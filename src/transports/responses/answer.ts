@@ -9,7 +9,7 @@ import type { EventOf, ServerEvent } from '../../protocol/events.ts'
 import { textOf } from '../../protocol/message.ts'
 import type { Delta } from '../../protocol/server-events.ts'
 import { openAiEventError, toldError } from '../../wire/openai/errors.ts'
-import { paymentRefusal } from '../../protocol/payment-refusal.ts'
+import { BY_HEADER, paymentRefusal } from '../../protocol/payment-refusal.ts'
 import { paidHeaders, paidIn } from '../../wire/payment.ts'
 import { Items } from './item-list.ts'
 import type { OutputItem } from './items.ts'
@@ -232,7 +232,7 @@ export class Answer extends ResponseFold {
     this.#signature = event.signature
     this.#extensions = event.response.extensions
     const unpaid = this.questions.find((question) => question.type === 'payment.required')
-    if (unpaid) return this.#fail(paymentRefusal(unpaid))
+    if (unpaid) return this.#fail(paymentRefusal(unpaid, BY_HEADER))
     // Speech that came only in pieces is an item now: its sound, or its words unless they were said as text, too.
     const { output } = event.response
     const isSaid = !this.silent && textOf(output) === this.#words

@@ -11,7 +11,7 @@ import type { SessionConfig } from '../../protocol/session-config.ts'
 import { toldError } from '../../wire/openai/errors.ts'
 import { checkHostedTools } from '../../core/agent-kit/hosted-tools.ts'
 import { invalid } from '../../wire/parse.ts'
-import { paymentRefusal } from '../../protocol/payment-refusal.ts'
+import { BY_HEADER, paymentRefusal } from '../../protocol/payment-refusal.ts'
 import { paymentFrom } from '../../wire/payment.ts'
 import type { AnswerOptions } from './answer.ts'
 import { placeOf } from './ids.ts'
@@ -90,7 +90,7 @@ export async function preflight({ run }: Begun): Promise<void> {
   const refused = await run.preflight()
   if (!refused) return
   await run.refuse(refused)
-  throw refused.type === 'payment.required' ? paymentRefusal(refused) : ofResponse(toldError(refused.error))
+  throw refused.type === 'payment.required' ? paymentRefusal(refused, BY_HEADER) : ofResponse(toldError(refused.error))
 }
 
 interface Beginning {

@@ -4,6 +4,7 @@ import type { ContentItem } from '../../../protocol/content.ts'
 import type { Draft, EventOf } from '../../../protocol/events.ts'
 import { isRecord, type Json } from '../../../protocol/json.ts'
 import { textOf } from '../../../protocol/message.ts'
+import { demandInWords } from '../../../protocol/payment-refusal.ts'
 import type { Message, Part, Struct, TaskState } from '../model.ts'
 import { offer, receipts, type PaidEnd } from './x402.ts'
 
@@ -108,9 +109,7 @@ function inWords(question: Asked): string {
       return `Run the tool "${question.name}" with ${question.arguments} and answer with its result.`
     case 'x.approval.request':
       return question.message
-    case 'payment.required': {
-      const { amount, currency, reason } = question.requirements
-      return reason ?? `Payment required: ${amount} ${currency}`
-    }
+    case 'payment.required':
+      return demandInWords(question)
   }
 }

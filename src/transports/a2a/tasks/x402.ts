@@ -13,7 +13,7 @@ const OFFER_SECONDS = 600
 /** The metadata of a question for payment: every way to pay. */
 export function offer({ requirements, extra = {} }: Draft<EventOf<'payment.required'>>, now: number): Struct {
   const { amount, currency, schemes = [{ scheme: 'token' }], reason = 'Payment required', expires_at } = requirements
-  const seconds = expires_at === undefined ? OFFER_SECONDS : Math.max(0, Math.floor((expires_at - now) / 1000))
+  const seconds = expires_at === undefined ? OFFER_SECONDS : Math.max(0, Math.floor(expires_at - now / 1000))
   const { x402, ...more } = extra
   const exact = requiredIn(x402, { error: reason, description: reason })
   // The extension knows x402 alone, in its version 1. Other ways to pay are in the question, which is a part of the message.

@@ -84,7 +84,8 @@ describe('UAMP events', () => {
     const { schemes, reason, ...common } = wanted
     const accepts = schemes.map((scheme) => ({ ...common, ...scheme }))
     const { body } = await ask(`${server.url}/v1/chat/completions`, { messages: [user('x')] })
-    expect(body).toMatchObject({ status_code: 402, error: { message: reason }, context: { accepts } })
+    const message = `Payment required: 0.01 USD (${reason}). Send the request again with a payment token in the header X-PAYMENT`
+    expect(body).toMatchObject({ status_code: 402, error: { message }, context: { accepts } })
     const headers = { 'content-type': 'application/json' }
     const task = await fetch(`${server.url}/tasks`, { method: 'POST', headers, body: JSON.stringify({ message: early }) })
     const [, failed = ''] = /task\.failed\ndata: (.*)/.exec(await task.text()) ?? []

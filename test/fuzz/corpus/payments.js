@@ -34,6 +34,7 @@ export const payments = [
   entry(`POST ${ROOT}tokens/:id/topup`, post(`${ROOT}tokens/ptok_1/topup`, { amount: '1' }), UAMP),
   read('balance', 'balance?currency=USD'),
   read('statements', 'statements?currency=USD&limit=5'),
+  read('payments/:id', 'payments/pay_1'),
   posted('deposit', { principal: 'alice', amount: '1', currency: 'USD', idempotencyKey: 'k2' }),
   posted('withdraw', { principal: 'alice', amount: '1', currency: 'USD', idempotencyKey: 'k3' }),
   posted('refund', { paymentId: 'pay_1', amount: '0.01', idempotencyKey: 'k4' }),

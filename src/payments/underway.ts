@@ -4,7 +4,7 @@ import type { Asked, Authorisation, Refusal, Settlement } from '../core/ports/pa
  * `authorised`: the money is locked. `settling`: somebody elsewhere is asked to move it. `settled`: it has moved. `released`: nobody could
  * say that it moved, and it can move no more. Money that was locked and is given back leaves nothing to look at.
  */
-export type PaymentState = 'authorised' | 'settling' | 'settled' | 'released'
+type PaymentState = 'authorised' | 'settling' | 'settled' | 'released'
 
 /** A payment, as far as it can be looked at: what it is for, and how it stands. */
 export interface PaymentFacts {

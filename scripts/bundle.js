@@ -4,7 +4,7 @@ import { join, relative } from 'node:path'
 import { rolldown } from 'rolldown'
 
 /** Loaded by their paths, by the command and by `write-schemas.js`. */
-const BY_PATH = ['config/follow-imports', 'config/strip-types', 'protocol/schemas']
+const BY_PATH = ['config/follow-imports', 'config/strip-types', 'envelope/schemas', 'protocol/schemas']
 /**
  * Packages whose code goes into ours: a server loads all of them, as more than a hundred files. Those that our types do not name are development
  * dependencies, because nobody has to install them.

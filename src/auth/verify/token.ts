@@ -1,6 +1,5 @@
 import type { Denial } from '../../core/ports/access.ts'
-import { fromBase64 } from '../../protocol/base64.ts'
-import { isRecord, parseJson } from '../../protocol/json.ts'
+import { bareType, bytesOf, isCanonical, objectIn } from '../../wire/compact-jws.ts'
 
 /** The longest token that is looked at. */
 export const TOKEN_CHARS = 8192
@@ -52,11 +51,6 @@ export interface Parsed {
   readonly claims: Readonly<Record<string, unknown>>
 }
 
-/** One way to write base64url: a token that could be written twice could be revoked, and used in its other form. */
-const PART = /^[A-Za-z0-9_-]+$/
-/** What no letter at the end of a part may leave over: bits that decoders ignore. */
-const LAST = ['', undefined, 'AQgw', 'AEIMQUYcgkosw048'] as const
-
 /** True if a text has the form of a JWT, as opposed to a secret that somebody chose. */
 export function looksLikeJwt(text: string): boolean {
   return text.startsWith('ey') && text.split('.', 3).length === 3
@@ -81,30 +75,6 @@ export function parseToken(text: string, most = TOKEN_CHARS): Parsed | Denial {
   if ('crit' in header || 'b64' in header || 'zip' in header) return refused('invalid', 'The token has a header that is not understood')
   if (kid !== undefined && (typeof kid !== 'string' || kid.length > 256)) return MALFORMED
   return { text, alg, kid, typ: typeof typ === 'string' ? bareType(typ) : '', header, claims }
-}
-
-/** RFC 7515 §4.1.9: case does not count, and `application/` may be left out. */
-export function bareType(typ: string): string {
-  return typ.toLowerCase().replace(/^application\//, '')
-}
-
-function isCanonical(part: string): boolean {
-  if (!PART.test(part)) return false
-  const over = part.length % 4
-  return over === 0 || (LAST[over]?.includes(part.at(-1) ?? '') ?? false)
-}
-
-function bytesOf(part: string): Uint8Array {
-  return fromBase64(part.replaceAll('-', '+').replaceAll('_', '/'))
-}
-
-function objectIn(part: string): Record<string, unknown> | undefined {
-  try {
-    const value = parseJson(new TextDecoder('utf-8', { fatal: true }).decode(bytesOf(part)))
-    return isRecord(value) ? value : undefined
-  } catch {
-    return undefined
-  }
 }
 
 /**

@@ -26,7 +26,8 @@ import {
 import type { Found, KeySource } from './key-set.ts'
 import { OwnKeys } from './own-keys.ts'
 import { ForeignKeys, RemoteKeys } from './remote-keys.ts'
-import { bareType, hasSignature, parseToken, refused, type Parsed } from './token.ts'
+import { bareType } from '../../wire/compact-jws.ts'
+import { hasSignature, parseToken, refused, type Parsed } from './token.ts'
 
 /** AOAuth: tokens between agents live for at most an hour. */
 const LONGEST_MS = 3_600_000

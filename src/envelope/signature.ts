@@ -1,0 +1,120 @@
+import { base64Url } from '../protocol/base64.ts'
+import { bareType, bytesOf, isCanonical, objectIn } from '../wire/compact-jws.ts'
+import { hashOf, payloadOf, signedText } from './canonical.ts'
+import { envelopeError } from './codes.ts'
+import { didUrl } from './did.ts'
+import { sha256 } from '../protocol/canonical-json.ts'
+import type { Envelope, Unsigned } from './schema.ts'
+
+/** `typ` of a signature, so that no token passes for one (RFC 8725 §3.11). */
+const TYP = 'uamp+jws'
+/** Names that a header may have. One with `jwk`, `jku` or `x5c` would bring its own key; `crit` and `b64` change what is signed. */
+const HEADER: ReadonlySet<string> = new Set(['alg', 'kid', 'typ'])
+const KID_CHARS = 2048
+
+/** How WebCrypto is asked for each. */
+const ALGORITHMS = { ES256: { name: 'ECDSA', hash: 'SHA-256' }, EdDSA: { name: 'Ed25519' } } as const
+
+export type SignatureAlg = keyof typeof ALGORITHMS
+
+/** A public key of a sender. */
+export interface VerifyKey {
+  /** A DID URL: `did:web:example.com#key-1`. */
+  readonly id: string
+  readonly alg: SignatureAlg
+  readonly key: CryptoKey
+}
+
+/** A private key, and the DID URL under which its public half is published. */
+export interface SigningKey {
+  readonly id: string
+  readonly alg: SignatureAlg
+  sign(bytes: Uint8Array): Promise<Uint8Array>
+}
+
+/** A signature in its form. Nothing of it is verified. */
+export interface Signature {
+  readonly alg: SignatureAlg
+  /** The DID URL of the key. Undefined: any key of the sender. */
+  readonly kid: string | undefined
+  /** The header as it was signed. */
+  readonly head: string
+  /** The payload, if it came with the signature. */
+  readonly body: string
+  readonly bytes: Uint8Array
+}
+
+export interface Verified {
+  /** What was signed, in hexadecimal digits. */
+  readonly hash: string
+  readonly key: VerifyKey
+}
+
+const encoder = new TextEncoder()
+
+/** Signs a message in the name of its sender. */
+export async function signEnvelope(unsigned: Unsigned, { id, alg, sign }: SigningKey): Promise<Envelope> {
+  const head = encoded(JSON.stringify({ alg, kid: id, typ: TYP }))
+  const body = encoded(payloadOf(await sha256(signedText(unsigned))))
+  return { ...unsigned, sig: `${head}..${base64Url(await sign(encoder.encode(`${head}.${body}`)))}` }
+}
+
+/** Reads a detached JWS (RFC 7515, appendix F). Throws `4.01` if it is none that is accepted. */
+export function readSignature(sig: string): Signature {
+  const parts = sig.split('.', 4)
+  const [head = '', body = '', tail = ''] = parts
+  const isWhole = parts.length === 3 && isCanonical(head) && isCanonical(tail) && (body === '' || isCanonical(body))
+  const header = isWhole ? objectIn(head) : undefined
+  if (!header) throw unsigned('The signature is not a detached JWS')
+  const foreign = Object.keys(header).find((name) => !HEADER.has(name))
+  if (foreign !== undefined) throw unsigned(`The header of the signature may have alg, kid and typ, and nothing else`)
+  const { alg, kid, typ } = header
+  if (kid !== undefined && (typeof kid !== 'string' || kid.length > KID_CHARS)) throw unsigned('The kid of the signature is not a DID URL')
+  if (typ !== undefined && (typeof typ !== 'string' || bareType(typ) !== TYP)) throw unsigned(`The typ of the signature must be ${TYP}`)
+  return { alg: algorithmOf(alg), kid, head, body, bytes: bytesOf(tail) }
+}
+
+/** RFC 9864 calls EdDSA with this curve by the name of the curve. */
+function algorithmOf(alg: unknown): SignatureAlg {
+  if (alg === 'ES256') return alg
+  if (alg === 'EdDSA' || alg === 'Ed25519') return 'EdDSA'
+  throw unsigned('The signature must be made with ES256 or EdDSA')
+}
+
+/**
+ * Verifies that one of these keys has signed exactly these members. The keys are the sender's: who vouches for that is up to the caller.
+ * Throws `4.01` if none has.
+ */
+export async function verifySignature(
+  members: Readonly<Record<string, unknown>>,
+  { alg, kid, head, body, bytes }: Signature,
+  keys: readonly VerifyKey[],
+): Promise<Verified> {
+  const hash = await hashOf(members)
+  const payload = body === '' ? encoded(payloadOf(hash)) : body
+  // A payload that came along must say the same: otherwise it is a good signature of something else.
+  if (body !== '' && objectIn(body)?.['sha256'] !== hash) throw unsigned('The signature is of another message')
+  const input = encoder.encode(`${head}.${payload}`)
+  for (const key of keys) {
+    if (key.alg !== alg || (kid !== undefined && key.id !== didUrl(kid))) continue
+    if (await isSignature(key, bytes, input)) return { hash, key }
+  }
+  throw unsigned(keys.length === 0 ? 'The sender has no key that signs' : 'The signature is not one of the sender for this message')
+}
+
+/** Whether this key has made a signature of these bytes. */
+export async function isSignature({ alg, key }: VerifyKey, bytes: Uint8Array, input: Uint8Array): Promise<boolean> {
+  try {
+    return await crypto.subtle.verify(ALGORITHMS[alg], key, bytes as BufferSource, input as BufferSource)
+  } catch {
+    return false
+  }
+}
+
+function unsigned(message: string): Error {
+  return envelopeError('4.01', message, 'signature')
+}
+
+function encoded(text: string): string {
+  return base64Url(encoder.encode(text))
+}

@@ -1,20 +1,11 @@
 import { Bucket } from '../../core/basics/bucket.ts'
 import { RateLimiter } from '../../core/basics/rate-limiter.ts'
+import { KeptDocument } from '../../core/http/kept-document.ts'
 import type { HttpClient } from '../../core/ports/http.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { fetchKeys, type KeyPlace } from './fetch-keys.ts'
 import type { Found, KeySet, KeySource } from './key-set.ts'
 import type { Algorithm } from './token.ts'
-
-const MINUTE_MS = 60_000
-/** How long keys are used, whatever their server says. */
-const AGE = { least: MINUTE_MS, usual: 5 * MINUTE_MS, most: 24 * 60 * MINUTE_MS }
-/** How long keys are used beyond that while newer ones cannot be read: an issuer that is down does not lock everybody out at once. */
-const STALE_MS = 10 * MINUTE_MS
-/** How long an issuer is left alone after its keys could not be read. */
-const FAILED_MS = MINUTE_MS
-/** Keys are read again for a `kid` that is not among them: a few times at once, for an issuer that replaces keys, then seldom. */
-const UNKNOWN_KEYS = { perSecond: 1 / 15, burst: 4 }
 
 export interface RemoteKeysOptions {
   readonly http: Pick<HttpClient, 'request'>
@@ -24,68 +15,36 @@ export interface RemoteKeysOptions {
   readonly onFailure: (issuer: string, error: unknown) => void
 }
 
-/** The keys of one issuer, read when they are first needed and again when they are due. */
-export class RemoteKeys implements KeySource {
-  readonly #place: KeyPlace
-  readonly #options: RemoteKeysOptions
-  readonly #unknownKeys: Bucket
-  #keys: KeySet | undefined
-  #known: { readonly uri: string; readonly etag: string | undefined } | undefined
-  #dueAt = 0
-  #retryAt = -Infinity
-  #reading: Promise<void> | undefined
+interface Known {
+  readonly keys: KeySet
+  readonly uri: string
+  readonly etag: string | undefined
+}
 
-  constructor(place: KeyPlace, options: RemoteKeysOptions) {
-    this.#place = place
-    this.#options = options
-    this.#unknownKeys = new Bucket({ ...UNKNOWN_KEYS, monotonic: options.monotonic })
+/** The keys of one issuer. */
+export class RemoteKeys implements KeySource {
+  readonly #document: KeptDocument<Known>
+
+  constructor(place: KeyPlace, { http, monotonic, closing, onFailure }: RemoteKeysOptions) {
+    this.#document = new KeptDocument({
+      monotonic,
+      onFailure: (error) => closing.aborted || onFailure(place.issuer, error),
+      fetch: async (known) => {
+        const { keys = known?.keys, uri, etag, maxAgeMs } = await fetchKeys(place, { http, signal: closing, known })
+        if (!keys) throw new Error(`${uri} has not changed, but was never read`)
+        return { value: { keys, uri, etag }, maxAgeMs }
+      },
+    })
   }
 
   async find(kid: string | undefined, alg: Algorithm): Promise<Found> {
-    const now = this.#options.monotonic()
-    if (!this.#keys || now >= this.#dueAt + STALE_MS) {
-      await this.#read(now)
-      // Keys that are too old are no longer used, even if nothing newer can be read.
-      if (!this.#keys || this.#options.monotonic() >= this.#dueAt + STALE_MS) return 'unreachable'
-    } else if (now >= this.#dueAt) {
-      void this.#read(now)
-    }
-    const found = await this.#keys.find(kid, alg)
+    const known = await this.#document.get()
+    if (!known) return 'unreachable'
+    const found = await known.keys.find(kid, alg)
     if (found !== 'unknown') return found
-    if (!this.#isFailing) {
-      if (!(this.#reading || this.#unknownKeys.take(1))) return found
-      await this.#read(now)
-    }
-    const again = await this.#keys.find(kid, alg)
+    const again = await (await this.#document.renewed())?.keys.find(kid, alg)
     // It may be a new key: nobody can tell while the issuer does not answer.
-    return again === 'unknown' && this.#isFailing ? 'unreachable' : again
-  }
-
-  get #isFailing(): boolean {
-    return this.#options.monotonic() < this.#retryAt
-  }
-
-  /** Reads the keys, once for all who wait for them. Never rejects. */
-  #read(now: number): Promise<void> {
-    if (this.#reading) return this.#reading
-    if (now < this.#retryAt) return Promise.resolve()
-    this.#reading = this.#fetch().finally(() => {
-      this.#reading = undefined
-    })
-    return this.#reading
-  }
-
-  async #fetch(): Promise<void> {
-    const { http, closing, monotonic, onFailure } = this.#options
-    try {
-      const { keys, uri, etag, maxAgeMs = AGE.usual } = await fetchKeys(this.#place, { http, signal: closing, known: this.#known })
-      this.#keys = keys ?? this.#keys
-      this.#known = { uri, etag }
-      this.#dueAt = monotonic() + Math.min(AGE.most, Math.max(AGE.least, maxAgeMs))
-    } catch (error) {
-      this.#retryAt = monotonic() + FAILED_MS
-      if (!closing.aborted) onFailure(this.#place.issuer, error)
-    }
+    return again === undefined || (again === 'unknown' && this.#document.isFailing) ? 'unreachable' : again
   }
 }
 
@@ -94,7 +53,7 @@ const ISSUERS = 256
 /** How often strangers may make this server read the keys of an issuer that it does not know. */
 const NEW_ISSUERS = { total: { perSecond: 5, burst: 20 }, each: { perSecond: 0.2, burst: 5 } }
 
-interface Known {
+interface Foreign {
   readonly keys: RemoteKeys
   /** A token of this issuer has been right. */
   isProved: boolean
@@ -104,7 +63,7 @@ interface Known {
 export class ForeignKeys {
   readonly #options: RemoteKeysOptions
   /** The least recently used first. */
-  readonly #issuers = new Map<string, Known>()
+  readonly #issuers = new Map<string, Foreign>()
   readonly #total: Bucket
   readonly #each: RateLimiter
 
@@ -130,7 +89,7 @@ export class ForeignKeys {
     if (known) known.isProved = true
   }
 
-  #add(issuer: string, from: string): Known {
+  #add(issuer: string, from: string): Foreign {
     const wait = this.#each.take(from)
     if (wait > 0 || !this.#total.take(1)) {
       const details = { retry_after: Math.max(1, Math.ceil(wait)) }

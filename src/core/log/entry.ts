@@ -169,6 +169,12 @@ export class Slice implements Batch {
     return known > 0 ? new Slice(seq + 1, this.items.slice(known), this.stamps.slice(known)) : this
   }
 
+  /** The part of the slice up to `seq`. */
+  upTo(seq: number): Slice {
+    const known = seq + 1 - this.first
+    return known < this.items.length ? new Slice(this.first, this.items.slice(0, known), this.stamps.slice(0, known)) : this
+  }
+
   eachText(visit: (text: string, seq: number | undefined) => void): void {
     for (let index = 0; index < this.items.length; index++) {
       const item = this.items[index] as Item

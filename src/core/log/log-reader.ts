@@ -31,6 +31,8 @@ export class LogReader implements Reader {
   readonly #store: LogStore | undefined
   #extensions: readonly string[] | 'all'
   readonly #signal: AbortSignal | undefined
+  /** It sees only what is committed. */
+  readonly waitsForStore: boolean
   #asides: Aside[] = []
   /** Resolves the pending `next()`. */
   #waiting: ((step: IteratorResult<Batch, undefined> | Promise<IteratorResult<Batch, undefined>>) => void) | undefined
@@ -44,11 +46,12 @@ export class LogReader implements Reader {
   cursor: number
   readBytes: number
 
-  constructor(log: ReadableLog, store: LogStore | undefined, { after, extensions = [], signal }: ReadOptions) {
+  constructor(log: ReadableLog, store: LogStore | undefined, { after, extensions = [], signal, committed = false }: ReadOptions) {
     this.#log = log
     this.#store = store
     this.#extensions = extensions
     this.#signal = signal
+    this.waitsForStore = committed && store !== undefined
     const wanted = after ?? log.visible
     this.recovered = wanted <= log.visible && (store !== undefined || wanted >= log.base)
     this.cursor = this.recovered ? wanted : wanted > log.visible ? log.visible : log.base
@@ -130,16 +133,23 @@ export class LogReader implements Reader {
       this.#asides = []
       return { done: false, value: new Picked(asides) }
     }
-    if (this.cursor < this.#log.visible) return this.#behind()
-    if (!this.#log.ended) return undefined
+    if (this.cursor < this.#visible) return this.#behind()
+    if (!this.#log.ended || this.cursor < this.#log.visible) return undefined
     this.close()
     return DONE
   }
 
+  /** The newest number that this reader may see. */
+  get #visible(): number {
+    const { visible } = this.#log
+    return this.waitsForStore && this.#store ? Math.min(visible, this.#store.committed) : visible
+  }
+
   #behind(): IteratorResult<Batch, undefined> | Promise<IteratorResult<Batch, undefined>> | undefined {
     // Without a store, `after` finds everything: the log then keeps what an attached reader has not read.
-    const slice = this.#log.after(this.cursor)
-    if (slice === undefined) return this.#store && this.#fromStore(this.#store)
+    const all = this.#log.after(this.cursor)
+    if (all === undefined) return this.#store && this.#fromStore(this.#store)
+    const slice = this.waitsForStore ? all.upTo(this.#visible) : all
     this.#leaveStore()
     return this.#take(slice, { seq: slice.last, bytes: this.#log.written })
   }

@@ -21,7 +21,7 @@ export interface CommittedLog {
   /** The events after `seq` that memory still holds. Unless `all`, it leaves out an end that is being committed. */
   since(seq: number, all: boolean): Slice
   /** Called when more is committed. */
-  progress(): void
+  wasCommitted(): void
 }
 
 /** Commits a log to the store in groups, one row each. It acts as a reader that is always attached. */
@@ -124,7 +124,7 @@ export class LogStore implements StoredLog {
     this.committed = last
     this.uncommittedBytes -= bytes
     if (group) this.#position = last
-    this.#log?.progress()
+    this.#log?.wasCommitted()
   }
 
   /** The groups after a number, including events that were not committed yet. */

@@ -245,6 +245,11 @@ export class Log implements ReadableLog, CommittedLog {
     this.#waiting?.()
   }
 
+  wasCommitted(): void {
+    this.progress()
+    for (const reader of this.#readers) if (reader.waitsForStore) reader.wake()
+  }
+
   #slice(after: number, last: number): Slice {
     const from = after - this.#base
     const to = last - this.#base

@@ -61,6 +61,8 @@ export interface ReadOptions {
   readonly signal?: AbortSignal
   /** The extension events (`x.*`) this reader understands, and so the questions it can answer. Default: none. */
   readonly extensions?: readonly string[] | 'all'
+  /** The reader sees events of a stored session only once they are committed: no crash can take back what it was shown. */
+  readonly committed?: boolean
 }
 
 export type { InputEvent }

@@ -9,7 +9,7 @@ const BY_PATH = ['config/follow-imports', 'config/strip-types', 'envelope/schema
  * Packages whose code goes into ours: a server loads all of them, as more than a hundred files. Those that our types do not name are development
  * dependencies, because nobody has to install them.
  */
-export const BUNDLED = ['@hono/node-server', 'commander', 'fast-json-patch', 'get-east-asian-width', 'hono', 'ws', 'zod']
+export const BUNDLED = ['@hono/node-server', '@noble/hashes', 'commander', 'fast-json-patch', 'get-east-asian-width', 'hono', 'ws', 'zod']
 /**
  * One chunk for each of these, with all that its modules import and no chunk before it has: first what a browser loads, last what only
  * a server does. So whoever loads little finds it in a small file, and a server loads few files.

@@ -5,7 +5,7 @@ import { KeyRing, type Alg, type KeyFacts } from './key-ring.ts'
 export type { KeyFacts } from './key-ring.ts'
 
 /** RS256 is what every verifier of JWTs has; A2A recommends ES256 for cards. */
-const DEFAULTS = { tokens: 'RS256', responses: 'RS256', cards: 'ES256', envelopes: 'RS256', payments: 'RS256' } satisfies Record<
+const DEFAULTS = { tokens: 'RS256', responses: 'RS256', cards: 'ES256', envelopes: 'ES256', payments: 'RS256' } satisfies Record<
   Purpose,
   Alg
 >

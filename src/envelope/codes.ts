@@ -43,7 +43,7 @@ const BY_ERROR = {
   not_found: '4.04',
   agent_offline: '4.04',
   conflict: '4.09',
-  response_in_progress: '4.22',
+  response_in_progress: '5.04',
   version_mismatch: '4.00',
   too_large: '4.13',
   rate_limited: '4.29',

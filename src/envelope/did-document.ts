@@ -76,7 +76,7 @@ export async function importedKey(id: string, jwk: unknown): Promise<VerifyKey |
   try {
     // Only what the key consists of: other members could make the import fail, or make another key of it.
     const plain = { kty, crv, x, ...(y !== undefined && { y }) } as JsonWebKey
-    return { id, alg, key: await crypto.subtle.importKey('jwk', plain, KINDS[alg].import, false, ['verify']) }
+    return { id, alg, key: await crypto.subtle.importKey('jwk', plain, KINDS[alg].import, true, ['verify']) }
   } catch {
     return undefined
   }

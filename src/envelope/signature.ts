@@ -3,7 +3,7 @@ import { bareType, bytesOf, isCanonical, objectIn } from '../wire/compact-jws.ts
 import { hashOf, payloadOf, signedText } from './canonical.ts'
 import { envelopeError } from './codes.ts'
 import { didUrl } from './did.ts'
-import { sha256 } from '../protocol/canonical-json.ts'
+import { canonicalJson, sha256 } from '../protocol/canonical-json.ts'
 import type { Envelope, Unsigned } from './schema.ts'
 
 /** `typ` of a signature, so that no token passes for one (RFC 8725 §3.11). */
@@ -109,6 +109,13 @@ export async function isSignature({ alg, key }: VerifyKey, bytes: Uint8Array, in
   } catch {
     return false
   }
+}
+
+/** The thumbprint of a key (RFC 7638), which `cnf.jkt` of a token names. */
+export async function thumbprintOf({ key }: VerifyKey): Promise<string> {
+  const { crv, kty, x, y } = await crypto.subtle.exportKey('jwk', key)
+  const text = canonicalJson({ crv, kty, x, y })
+  return base64Url(new Uint8Array(await crypto.subtle.digest('SHA-256', encoder.encode(text))))
 }
 
 function unsigned(message: string): Error {

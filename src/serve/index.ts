@@ -40,6 +40,7 @@ import { acp } from '../transports/acp/index.ts'
 import { agUi } from '../transports/ag-ui/index.ts'
 import { catalog, completions } from '../transports/completions/index.ts'
 import { HostedAgents } from '../remotes/hosted/hosting.ts'
+import { envelope, type EnvelopeOptions } from '../transports/envelope/index.ts'
 import { events } from '../transports/events/index.ts'
 import { omnia, type OmniaOptions } from '../transports/omnia/index.ts'
 import { realtime } from '../transports/realtime/index.ts'
@@ -54,6 +55,7 @@ import { greeting, type Served } from './try-it.ts'
 export { connectAgents, type ConnectAgentsOptions, type ConnectedAgents } from './connect/index.ts'
 export type { ClientSettings } from '../auth/issuer/clients.ts'
 export type { A2aOptions } from '../transports/a2a/index.ts'
+export type { EnvelopeOptions } from '../transports/envelope/index.ts'
 export type { OmniaOptions } from '../transports/omnia/index.ts'
 export type { PaymentSettings } from '../payments/settings.ts'
 export type { PlatformSettings } from '../payments/platform.ts'
@@ -115,6 +117,8 @@ export interface AgentAppOptions {
   readonly a2a?: A2aOptions
   /** Tools of Omnia's clients, what they see, and what they may send. */
   readonly omnia?: OmniaOptions
+  /** Signed messages between organisations. Default: none are taken. */
+  readonly envelope?: EnvelopeOptions
   /** Mounted before the built-in ones. */
   readonly transports?: readonly Transport[]
   /** The agent at `/`. Default: the only one, else `demo`. */
@@ -253,6 +257,9 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
   if (!loopback && !believesSomebody && options.allowAnonymous !== true) {
     throw new UampError('invalid_request', `${host} can be reached from other machines: give a token, or allow anonymous callers`)
   }
+  if (options.envelope?.insecureDev && !loopback) {
+    throw new UampError('invalid_request', `envelope.insecureDev is for one machine alone, and ${host} can be reached from others`)
+  }
   const { grants, allowAnonymous: anonymous = !believesSomebody } = options
   // The parts are there by the time that somebody calls.
   const parts = (): IdentityParts => ({
@@ -319,7 +326,7 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
   return { node, open }
 }
 
-function builtIn({ limits, a2a: a2aOptions, omnia: omniaOptions, sign, payments = {} }: AgentAppOptions): Transport[] {
+function builtIn({ limits, a2a: a2aOptions, omnia: omniaOptions, envelope: envelopes, sign, payments = {} }: AgentAppOptions): Transport[] {
   const { sessionTtlMs: ttlMs, messageBytes } = limits ?? {}
   return [
     events(),
@@ -336,6 +343,7 @@ function builtIn({ limits, a2a: a2aOptions, omnia: omniaOptions, sign, payments 
     agUi(ttlMs === undefined ? {} : { runTtlMs: ttlMs }),
     acp({ connectTools, version: packageVersion() }),
     omnia({ ...omniaOptions, limits: { ...(messageBytes !== undefined && { messageBytes }), ...omniaOptions?.limits } }),
+    ...(envelopes ? [envelope(envelopes)] : []),
   ]
 }
 

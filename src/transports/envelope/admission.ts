@@ -1,0 +1,83 @@
+import type { Principal } from '../../core/ports/access.ts'
+import type { Host, KnownCall } from '../../core/ports/transport.ts'
+import { envelopeError } from '../../envelope/codes.ts'
+import { didOf, didOfUrl, isSameDid } from '../../envelope/did.ts'
+import { readEnvelope } from '../../envelope/message.ts'
+import type { Envelope } from '../../envelope/schema.ts'
+import { readSignature, verifySignature } from '../../envelope/signature.ts'
+import type { Capabilities } from './capabilities.ts'
+import type { OwnDid } from './own-did.ts'
+import type { SenderKeys } from './sender-keys.ts'
+import type { EnvelopeSettings } from './settings.ts'
+
+/** A message that is what it says, from whom it says. */
+export interface Admitted {
+  readonly envelope: Envelope
+  /** What was signed, in hexadecimal digits. */
+  readonly hash: string
+  /** The agent that it is for. */
+  readonly agent: string
+  /** In whose name the agent is asked. */
+  readonly principal: Principal
+}
+
+interface AdmissionOptions {
+  readonly host: Pick<Host, 'now' | 'gateway'>
+  readonly own: OwnDid
+  readonly keys: SenderKeys
+  readonly capabilities: Capabilities
+  /** The name of a caller, by the DID that they sign as. */
+  readonly senders: Readonly<Record<string, string>>
+  readonly settings: Pick<EnvelopeSettings, 'skewSeconds' | 'insecureDev'>
+}
+
+/** Lets messages in. What costs nothing is looked at first, and nothing is done in the name of a sender before the signature holds. */
+export class Admission {
+  readonly #options: AdmissionOptions
+  readonly #senders: ReadonlyMap<string, string>
+
+  constructor(options: AdmissionOptions) {
+    this.#options = options
+    this.#senders = new Map(Object.entries(options.senders).map(([did, name]) => [didOf(did), name]))
+  }
+
+  async admit(message: Uint8Array | string, call: Pick<KnownCall, 'agent' | 'principal'>): Promise<Admitted> {
+    const { host, own, keys, capabilities, settings } = this.#options
+    const { envelope, members } = readEnvelope(message)
+    const { from, to, ts, sig } = envelope
+    const signature = readSignature(sig)
+    if (signature.kid !== undefined && !isSameDid(signature.kid, from)) {
+      throw envelopeError('4.01', 'The message is signed with a key of somebody else than its sender', 'signature')
+    }
+    if (Math.abs(host.now() - Date.parse(ts)) > settings.skewSeconds * 1000) {
+      throw envelopeError('4.01', `The time of the message is more than ${settings.skewSeconds} seconds from ours`, 'skew')
+    }
+    const agent = own.agentIn(to, call.agent)
+    if (agent === undefined) throw envelopeError('4.03', 'The message is to nobody here', 'recipient')
+    const principal = this.#senderOf(call.principal, from)
+    const { hash, key } = await verifySignature(members, signature, await keys.find(from, signature.kid))
+    if (envelope.cap_token !== undefined) await capabilities.check(envelope.cap_token, { envelope, agent, key })
+    host.gateway.authorize(principal, 'call', agent)
+    return { envelope, hash, agent, principal }
+  }
+
+  /** Who authenticates as one and signs as another could send what somebody else has signed (UAMP envelope §6.2). */
+  #senderOf(principal: Principal, from: string): Principal {
+    const { insecureDev } = this.#options.settings
+    const { id, subject } = principal
+    if (id === 'anonymous') {
+      if (!insecureDev) throw envelopeError('4.01', 'A message needs a client certificate or a bearer token beside its signature', 'missing')
+      return principal
+    }
+    const named = this.#senders.get(didOf(from))
+    const names = [id, ...(subject === undefined ? [] : [subject])]
+    if (named === undefined ? names.some((name) => isName(name, from)) : names.includes(named)) return principal
+    throw envelopeError('4.03', 'Whoever sends this message may not sign as its sender', 'sender')
+  }
+}
+
+/** True if a name is this DID, or a URL that the DID stands for. */
+function isName(name: string, did: string): boolean {
+  if (name.startsWith('did:')) return isSameDid(name, did)
+  return /^https?:\/\//.test(name) && URL.canParse(name) && isSameDid(didOfUrl(name), did)
+}

@@ -80,7 +80,12 @@ export interface Frame {
 /** Reads a stream until it ends, or has given so many frames. */
 export async function frames(
   url: string,
-  { headers = {}, most = Infinity, raw }: { headers?: Record<string, string>; most?: number; raw?: string[] } = {},
+  {
+    headers = {},
+    most = Infinity,
+    raw,
+    onFrame,
+  }: { headers?: Record<string, string>; most?: number; raw?: string[]; onFrame?: (frame: Frame) => void } = {},
 ): Promise<Frame[]> {
   const stop = new AbortController()
   const response = await fetch(url, { headers, signal: stop.signal })
@@ -88,7 +93,9 @@ export async function frames(
   const found: Frame[] = []
   for await (const { data } of parseSse(response.body as unknown as AsyncIterable<Uint8Array>)) {
     raw?.push(data)
-    found.push(JSON.parse(data) as Frame)
+    const frame = JSON.parse(data) as Frame
+    found.push(frame)
+    onFrame?.(frame)
     if (found.length >= most) break
   }
   stop.abort()

@@ -66,7 +66,8 @@ export class Admission {
     const { insecureDev } = this.#options.settings
     const { id, subject } = principal
     if (id === 'anonymous') {
-      if (!insecureDev) throw envelopeError('4.01', 'A message needs a client certificate or a bearer token beside its signature', 'missing')
+      if (!insecureDev)
+        throw envelopeError('4.01', 'A message needs a client certificate or a bearer token beside its signature', 'missing')
       return principal
     }
     const named = this.#senders.get(didOf(from))

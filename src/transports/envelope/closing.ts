@@ -35,7 +35,8 @@ export class Closings {
     const key = records.keyOf(principal, id)
     const record = await records.get(key)
     const response = record?.response === undefined ? undefined : await host.gateway.response(record.response, principal)
-    if (!record || !response || record.stream === undefined) throw envelopeError('4.04', 'There is no message of that id with an answer', 'id')
+    if (!record || !response || record.stream === undefined)
+      throw envelopeError('4.04', 'There is no message of that id with an answer', 'id')
     if (record.closing) return { envelope: record.closing }
     if (response.status === 'open') return { state: 'IN_PROGRESS', stream: record.stream }
     const envelope = await this.#closing(record, response, call)
@@ -75,7 +76,10 @@ const INTENTS = {
 function bodyIn({ status, output, error }: StoredResponse): Body {
   if (status === 'failed' && error) {
     const { code, message, details } = error
-    return bodyOf('application/problem+json', JSON.stringify(problemOf(new UampError(code as ErrorCode, message, { ...(details && { details }) }))))
+    return bodyOf(
+      'application/problem+json',
+      JSON.stringify(problemOf(new UampError(code as ErrorCode, message, { ...(details && { details }) }))),
+    )
   }
   const said = output.filter(({ type }) => type !== 'thinking')
   if (said.every(({ type }) => type === 'text')) {

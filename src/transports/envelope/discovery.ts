@@ -34,7 +34,8 @@ export class Discovery {
 
   /** `GET /.well-known/agent-manifest.json` */
   async manifest({ headers }: Request, { agent, root }: Pick<Call, 'agent' | 'root'>): Promise<Response> {
-    if (agent === undefined) throw envelopeError('4.04', 'Say which agent: its manifest is at /agents/{name}/.well-known/agent-manifest.json')
+    if (agent === undefined)
+      throw envelopeError('4.04', 'Say which agent: its manifest is at /agents/{name}/.well-known/agent-manifest.json')
     return this.#signed(this.#manifestOf(agent), { typ: 'manifest+jws', agent: root ? undefined : agent, accept: headers.get('accept') })
   }
 

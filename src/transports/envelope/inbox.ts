@@ -209,7 +209,8 @@ export class Inbox {
       if (named && named.hash !== `sha256:${record.hash}`) {
         throw envelopeError('4.22', 'The context names a message by a hash that is not its own', 'context')
       }
-      const found = record.session === undefined || record.agent !== agent ? undefined : await host.gateway.attach(record.session, principal)
+      const found =
+        record.session === undefined || record.agent !== agent ? undefined : await host.gateway.attach(record.session, principal)
       if (found) return found
     }
     return host.gateway.open({

@@ -117,7 +117,11 @@ class Endpoint {
   /** UAMP envelope §6.1. Between a proxy on this machine and its clients it is the proxy that has TLS, and says so. */
   #checkSecure(request: Request): void {
     if (this.#settings.insecureDev || new URL(this.#host.publicUrl(request)).protocol === 'https:') return
-    throw envelopeError('4.03', 'Messages are taken over TLS alone: call https, or start the server with insecureDev on this machine', 'tls')
+    throw envelopeError(
+      '4.03',
+      'Messages are taken over TLS alone: call https, or start the server with insecureDev on this machine',
+      'tls',
+    )
   }
 }
 

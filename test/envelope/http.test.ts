@@ -26,7 +26,7 @@ test('an ask is accepted, answered on its stream, and closed by a signed message
   const last = all.at(-1)
   expect(last).toMatchObject({ type: 'done', payload: { status: 'completed', stream_sha256: chainOf(raw.slice(0, -1)) } })
 
-  const closing = await fetch(`${url}/v1/messages/${ask['id']}`)
+  const closing = await fetch(`${url}/v1/messages/${String(ask['id'])}`)
   expect(closing.headers.get('content-type')).toBe('application/uamp+json')
   const confirm = (await closing.json()) as Members
   expect(confirm).toMatchObject({ intent: 'confirm', reply_to: ask['id'], to: [client.did], body: { content: '1 2 3 4 5' } })

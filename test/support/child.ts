@@ -14,11 +14,11 @@ export interface ChildServer {
 /** The built server, or another `program`, in a process of its own, so that it can be killed. */
 export async function startChild(
   data: string,
-  { prefix = [] as readonly string[], program = [MAIN, 'serve', '--port', '0', '--data', data] as readonly string[] } = {},
+  { prefix = [] as readonly string[], program = [MAIN, 'serve', '--port', '0', '--data', data] as readonly string[], env = {} } = {},
 ): Promise<ChildServer> {
   const [command, ...args] = [...prefix, process.execPath, ...program]
   // A group of its own: what runs under strace must end with it.
-  const child = spawn(command as string, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: true })
+  const child = spawn(command as string, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: true, env: { ...process.env, ...env } })
   const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()))
   let output = ''
   const url = await new Promise<string>((resolve, reject) => {

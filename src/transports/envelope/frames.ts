@@ -168,7 +168,10 @@ export class FrameEncoder extends ResponseFold {
         return this.#tell('progress', { tool_progress: delta.tool_progress })
       case 'thinking':
         return this.#tell('progress', { thinking: delta.thinking })
-      default:
+      case 'image':
+      case 'audio':
+      case 'video':
+      case 'file':
         return this.#media(delta)
     }
   }

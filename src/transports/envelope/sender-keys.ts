@@ -96,7 +96,7 @@ export class SenderKeys {
 }
 
 async function importedSet(did: string, set: { readonly keys: readonly object[] }): Promise<Keys> {
-  const keys = recordsIn(set.keys).map(({ kid, ...jwk }) => importedKey(didUrl(`#${String(kid ?? '')}`, did), jwk))
+  const keys = recordsIn(set.keys).map(({ kid, ...jwk }) => importedKey(didUrl(`#${typeof kid === 'string' ? kid : ''}`, did), jwk))
   return (await Promise.all(keys)).filter((key) => key !== undefined)
 }
 

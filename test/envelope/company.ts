@@ -91,7 +91,7 @@ export async function frames(
   const response = await fetch(url, { headers, signal: stop.signal })
   if (!response.ok || !response.body) throw new Error(`${response.status} ${await response.text()}`)
   const found: Frame[] = []
-  for await (const { data } of parseSse(response.body as unknown as AsyncIterable<Uint8Array>)) {
+  for await (const { data } of parseSse(response.body)) {
     raw?.push(data)
     const frame = JSON.parse(data) as Frame
     found.push(frame)

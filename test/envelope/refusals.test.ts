@@ -39,9 +39,9 @@ type Send = (world: World) => Promise<Response>
 
 /** A message that is right but for some members. */
 const wrong =
-  (more: Members): Send =>
+  (more: Members | (() => Members)): Send =>
   async ({ url, did, client }) =>
-    post(url, await signed(client, message(client, did, more)), AS_CLIENT)
+    post(url, await signed(client, message(client, did, typeof more === 'function' ? more() : more)), AS_CLIENT)
 
 const later = (seconds: number): string => new Date(Date.now() + seconds * 1000).toISOString()
 
@@ -76,13 +76,14 @@ const cases: Record<string, readonly [status: number, code: string, send: Send]>
     },
   ],
   'a recipient elsewhere': [403, '4.03', wrong({ to: ['did:web:elsewhere.example'] })],
-  'a time in the past': [401, '4.01', wrong({ ts: later(-301) })],
-  'a time in the future': [401, '4.01', wrong({ ts: later(301) })],
+  'a time in the past': [401, '4.01', wrong(() => ({ ts: later(-301) }))],
+  'a time in the future': [401, '4.01', wrong(() => ({ ts: later(310) }))],
   'a time of another zone': [400, '4.00', wrong({ ts: '2026-01-31T12:00:00+02:00' })],
   'an id that is no UUID': [400, '4.00', wrong({ id: '1' })],
   'an id of version 1': [400, '4.00', wrong({ id: 'urn:uuid:6ba7b810-9dad-11d1-80b4-00c04fd430c8' })],
   'an intent that is none': [400, '4.00', wrong({ intent: 'obey' })],
-  'an intent that is not served': [501, '5.01', wrong({ intent: 'subscribe' })],
+  'an intent that is not served': [501, '5.01', wrong({ intent: 'propose' })],
+  'a subscription to nothing': [404, '4.04', wrong({ intent: 'subscribe', stream_id: 'nothing' })],
   'a member that is unknown': [400, '4.00', wrong({ priority: 'high' })],
   'no recipient': [400, '4.00', wrong({ to: [] })],
   '65 recipients': [400, '4.00', wrong({ to: Array.from({ length: 65 }, () => 'did:web:a.example') })],

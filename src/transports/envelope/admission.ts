@@ -2,7 +2,7 @@ import type { Principal } from '../../core/ports/access.ts'
 import type { Host, KnownCall } from '../../core/ports/transport.ts'
 import { envelopeError } from '../../envelope/codes.ts'
 import { didOf, didOfUrl, isSameDid } from '../../envelope/did.ts'
-import { readEnvelope } from '../../envelope/message.ts'
+import type { ReadMessage } from '../../envelope/message.ts'
 import type { Envelope } from '../../envelope/schema.ts'
 import { readSignature, verifySignature } from '../../envelope/signature.ts'
 import type { Capabilities } from './capabilities.ts'
@@ -41,9 +41,8 @@ export class Admission {
     this.#senders = new Map(Object.entries(options.senders).map(([did, name]) => [didOf(did), name]))
   }
 
-  async admit(message: Uint8Array | string, call: Pick<KnownCall, 'agent' | 'principal'>): Promise<Admitted> {
+  async admit({ envelope, members }: ReadMessage, call: Pick<KnownCall, 'agent' | 'principal'>): Promise<Admitted> {
     const { host, own, keys, capabilities, settings } = this.#options
-    const { envelope, members } = readEnvelope(message)
     const { from, to, ts, sig } = envelope
     const signature = readSignature(sig)
     if (signature.kid !== undefined && !isSameDid(signature.kid, from)) {
@@ -56,6 +55,7 @@ export class Admission {
     if (agent === undefined) throw envelopeError('4.03', 'The message is to nobody here', 'recipient')
     const principal = this.#senderOf(call.principal, from)
     const { hash, key } = await verifySignature(members, signature, await keys.find(from, signature.kid))
+    host.gateway.checkSlots(envelope.ext)
     if (envelope.cap_token !== undefined) await capabilities.check(envelope.cap_token, { envelope, agent, key })
     host.gateway.authorize(principal, 'call', agent)
     return { envelope, hash, agent, principal }

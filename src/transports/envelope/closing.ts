@@ -3,16 +3,17 @@ import type { StoredResponse } from '../../core/ports/session.ts'
 import { bodyOf } from '../../envelope/body.ts'
 import { envelopeError } from '../../envelope/codes.ts'
 import type { Body, Envelope, Intent } from '../../envelope/schema.ts'
-import { signEnvelope } from '../../envelope/signature.ts'
 import { UampError, type ErrorCode } from '../../protocol/errors.ts'
 import { problemOf } from './errors.ts'
-import type { OwnDid } from './own-did.ts'
 import type { MessageRecord, MessageRecords } from './records.ts'
+import type { Replies } from './replies.ts'
 import type { Streams } from './streams.ts'
 
+type Reading = Pick<KnownCall, 'principal' | 'agent' | 'root' | 'signal'>
+
 interface ClosingOptions {
-  readonly host: Pick<Host, 'gateway' | 'now'>
-  readonly own: OwnDid
+  readonly host: Pick<Host, 'gateway'>
+  readonly replies: Replies
   readonly records: MessageRecords
   readonly streams: Streams
 }
@@ -29,7 +30,7 @@ export class Closings {
   }
 
   /** `GET /v1/messages/{id}`, for whoever sent it. */
-  async of(id: string, call: KnownCall): Promise<Outcome> {
+  async of(id: string, call: Reading): Promise<Outcome> {
     const { host, records } = this.#options
     const { principal } = call
     const key = records.keyOf(principal, id)
@@ -44,24 +45,11 @@ export class Closings {
     return { envelope }
   }
 
-  async #closing({ id, hash, from, stream = '', agent }: MessageRecord, response: StoredResponse, call: KnownCall): Promise<Envelope> {
-    const { own, streams, host } = this.#options
-    const opened = await streams.open(stream, call)
-    const stream_sha256 = await streams.hashOf(opened, call.signal)
-    const did = own.of(agent)
-    const unsigned = {
-      id: `urn:uuid:${crypto.randomUUID()}`,
-      ts: new Date(host.now()).toISOString(),
-      from: did,
-      to: [from],
-      intent: INTENTS[response.status],
-      reply_to: id,
-      context: [{ id, hash: `sha256:${hash}` }],
-      stream_id: stream,
-      body: bodyIn(response),
-      ext: { uamp: { stream_sha256, ...(response.usage && { usage: response.usage }) } },
-    }
-    return signEnvelope(unsigned, await own.key(did))
+  async #closing({ id, hash, from, stream = '', agent }: MessageRecord, response: StoredResponse, call: Reading): Promise<Envelope> {
+    const { replies, streams } = this.#options
+    const stream_sha256 = await streams.hashOf(await streams.open(stream, call), call.signal)
+    const ext = { uamp: { stream_sha256, ...(response.usage && { usage: response.usage }) } }
+    return replies.to({ envelope: { id, from }, hash, agent }, { intent: INTENTS[response.status], stream, body: bodyIn(response), ext })
   }
 }
 

@@ -44,8 +44,8 @@ const INTENTS = {
   deny: (inbox, admitted) => inbox.answer(admitted, false),
   error: (inbox, admitted) => inbox.answer(admitted, false),
   propose: notYet,
-  subscribe: notYet,
-  notify: notYet,
+  subscribe: (inbox, admitted) => inbox.subscribe(admitted),
+  notify: (inbox, admitted, call) => inbox.inform(admitted, call),
 } satisfies Record<Intent, Handler>
 
 /** The intents that are served, as the manifest lists them. */
@@ -134,6 +134,14 @@ export class Inbox {
     } finally {
       this.#letGo(session)
     }
+  }
+
+  /** Follows the stream of a message that was sent before, maybe on another connection. */
+  async subscribe(admitted: Admitted): Promise<MessageRecord> {
+    const found = await this.#named(admitted)
+    const { stream } = found.note as unknown as StreamNote
+    // Not written down: it may be sent again, and then means the same.
+    return { ...this.#recordOf(admitted), session: found.session, stream }
   }
 
   async cancel(admitted: Admitted): Promise<MessageRecord> {

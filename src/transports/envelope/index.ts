@@ -1,20 +1,13 @@
 import { principalKey } from '../../core/basics/principal.ts'
-import type { Host, KnownCall, Streamed, Transport } from '../../core/ports/transport.ts'
+import type { KnownCall, Socket, Streamed, Transport } from '../../core/ports/transport.ts'
 import { envelopeError } from '../../envelope/codes.ts'
+import { readEnvelope } from '../../envelope/message.ts'
 import { parseObject } from '../../wire/parse.ts'
-import { Admission } from './admission.ts'
-import { Capabilities } from './capabilities.ts'
-import { Closings } from './closing.ts'
-import { Discovery } from './discovery.ts'
 import { refusal } from './errors.ts'
-import { Inbox } from './inbox.ts'
-import { OwnDid } from './own-did.ts'
-import { Proposals } from './proposals.ts'
-import { MessageRecords } from './records.ts'
-import { SenderKeys } from './sender-keys.ts'
+import { partsOf, type Parts } from './parts.ts'
 import type { EnvelopeOptions, EnvelopeSettings } from './settings.ts'
-import { Streams } from './streams.ts'
-import { Windows } from './windows.ts'
+import { EnvelopeSocket } from './socket.ts'
+import { serveStream } from './sse.ts'
 
 export type { EnvelopeOptions } from './settings.ts'
 
@@ -31,65 +24,57 @@ export function envelope(options: EnvelopeOptions = {}): Transport {
     name: 'envelope',
     refusal,
     routes: (host) => {
-      const endpoint = new Endpoint(host, { ...options, settings })
+      const parts = partsOf(host, options, settings)
+      const { discovery } = parts
+      const endpoint = new Endpoint(parts)
       const stream = '/v1/stream/:id'
       return [
         { method: 'POST', path: '/v1/messages', access: 'request', bodyBytes, handle: (request, call) => endpoint.post(request, call) },
         { method: 'GET', path: '/v1/messages/:id', access: 'request', action: 'read', handle: (_, call) => endpoint.outcome(call) },
         { method: 'GET', path: stream, access: 'request', action: 'read', handle: (request, call) => endpoint.stream(request, call) },
         { method: 'POST', path: `${stream}/ack`, access: 'request', action: 'read', body: 'text', handle: (_, call) => endpoint.ack(call) },
-        { method: 'GET', path: '/.well-known/did.json', access: 'public', handle: (_, call) => endpoint.discovery.did(call) },
-        { method: 'GET', path: '/did.json', access: 'public', handle: (_, call) => endpoint.discovery.did(call) },
+        {
+          method: 'WS',
+          path: '/uamp/1/ws',
+          access: 'request',
+          subprotocols: ['uamp.1'],
+          messageBytes: bodyBytes,
+          handle: (socket, call) => endpoint.connect(socket, call),
+        },
+        { method: 'GET', path: '/.well-known/did.json', access: 'public', handle: (_, call) => discovery.did(call) },
+        { method: 'GET', path: '/did.json', access: 'public', handle: (_, call) => discovery.did(call) },
         {
           method: 'GET',
           path: '/.well-known/agent-manifest.json',
           access: 'public',
-          handle: (request, call) => endpoint.discovery.manifest(request, call),
+          handle: (request, call) => discovery.manifest(request, call),
         },
-        { method: 'GET', path: '/.well-known/agent-hub.json', access: 'public', handle: (request) => endpoint.discovery.hub(request) },
+        { method: 'GET', path: '/.well-known/agent-hub.json', access: 'public', handle: (request) => discovery.hub(request) },
       ]
     },
   }
 }
 
 class Endpoint {
-  readonly discovery: Discovery
-  readonly #host: Host
-  readonly #settings: EnvelopeSettings
-  readonly #admission: Admission
-  readonly #inbox: Inbox
-  readonly #streams: Streams
-  readonly #closings: Closings
+  readonly #parts: Parts
 
-  constructor(host: Host, { senders = {}, keys: pinned = {}, anchors = [], settings }: EnvelopeOptions & { settings: EnvelopeSettings }) {
-    this.#host = host
-    this.#settings = settings
-    const own = new OwnDid(host)
-    const keys = new SenderKeys({ host, own, pinned, insecureDev: settings.insecureDev })
-    const capabilities = new Capabilities({ own, keys, anchors, now: host.now })
-    const records = new MessageRecords(host.store)
-    const shared = { host, records, windows: new Windows(), proposals: new Proposals() }
-    this.discovery = new Discovery({ host, own, anchors, settings })
-    this.#admission = new Admission({ host, own, keys, capabilities, senders, settings })
-    this.#inbox = new Inbox({ ...shared, settings })
-    this.#streams = new Streams(shared)
-    this.#closings = new Closings({ host, own, records, streams: this.#streams })
+  constructor(parts: Parts) {
+    this.#parts = parts
   }
 
   /** `POST /v1/messages`. */
   async post(request: Request, call: KnownCall): Promise<Response> {
     this.#checkSecure(request)
     checkType(request.headers.get('content-type') ?? '')
-    const admitted = await this.#admission.admit(new Uint8Array(await request.arrayBuffer()), call)
-    this.#host.gateway.checkSlots(admitted.envelope.ext)
-    const { stream } = await this.#inbox.take(admitted, call)
-    const at = `${this.#host.publicUrl(request)}${call.root ? '' : `/agents/${call.agent}`}/v1/stream/`
+    const admitted = await this.#parts.admission.admit(readEnvelope(new Uint8Array(await request.arrayBuffer())), call)
+    const { stream } = await this.#parts.inbox.take(admitted, call)
+    const at = `${this.#parts.host.publicUrl(request)}${call.root ? '' : `/agents/${call.agent}`}/v1/stream/`
     return new Response(null, { status: 202, headers: stream === undefined ? {} : { location: at + encodeURIComponent(stream) } })
   }
 
   /** `GET /v1/messages/{id}`: the signed message that closes the exchange. */
   async outcome(call: KnownCall): Promise<Response> {
-    const outcome = await this.#closings.of(call.params['id'] ?? '', call)
+    const outcome = await this.#parts.closings.of(call.params['id'] ?? '', call)
     if ('envelope' in outcome) {
       return new Response(JSON.stringify(outcome.envelope), { headers: { 'content-type': 'application/uamp+json' } })
     }
@@ -99,15 +84,21 @@ class Endpoint {
   /** `GET /v1/stream/{id}`. */
   async stream(request: Request, call: KnownCall): Promise<Streamed> {
     this.#checkSecure(request)
-    return this.#streams.serve(call.params['id'] ?? '', knownIn(request), call)
+    return serveStream(this.#parts.streams, request, call)
+  }
+
+  /** `/uamp/1/ws`. */
+  async connect(socket: Socket, call: KnownCall): Promise<void> {
+    this.#checkSecure(call.request)
+    await new EnvelopeSocket(this.#parts, socket, call).run()
   }
 
   /** `POST /v1/stream/{id}/ack`, for readers that have no key to sign with. */
   async ack(call: KnownCall): Promise<Response> {
     const said = parseObject(await call.text(), 'The body', (message) => envelopeError('4.00', message, 'ack'))
-    const { note, session } = await this.#streams.open(call.params['id'] ?? '', call)
+    const { note, session } = await this.#parts.streams.open(call.params['id'] ?? '', call)
     try {
-      this.#inbox.acknowledgeStream(principalKey(call.principal), note.stream, said['ack'])
+      this.#parts.inbox.acknowledgeStream(principalKey(call.principal), note.stream, said['ack'])
     } finally {
       session.leave()
     }
@@ -116,7 +107,7 @@ class Endpoint {
 
   /** UAMP envelope §6.1. Between a proxy on this machine and its clients it is the proxy that has TLS, and says so. */
   #checkSecure(request: Request): void {
-    if (this.#settings.insecureDev || new URL(this.#host.publicUrl(request)).protocol === 'https:') return
+    if (this.#parts.settings.insecureDev || new URL(this.#parts.host.publicUrl(request)).protocol === 'https:') return
     throw envelopeError(
       '4.03',
       'Messages are taken over TLS alone: call https, or start the server with insecureDev on this machine',
@@ -129,13 +120,4 @@ function checkType(type: string): void {
   const [, parameters = ''] = MEDIA_TYPE.exec(type.trim()) ?? []
   const isRight = MEDIA_TYPE.test(type.trim()) && parameters.split(';').every((each) => /^\s*(?:v=1|charset="?utf-8"?)?\s*$/i.test(each))
   if (!isRight) throw envelopeError('4.15', 'Send the message as application/uamp+json', 'content_type')
-}
-
-/** The frame that a reader has; -1 for none. */
-function knownIn(request: Request): number {
-  const given = request.headers.get('last-event-id') ?? new URL(request.url).searchParams.get('after')
-  if (given === null || given === '') return -1
-  const known = Number(given)
-  if (/^\d{1,15}$/.test(given)) return known
-  throw envelopeError('4.00', 'Last-Event-ID must be the number of a frame', 'after')
 }

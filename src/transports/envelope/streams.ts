@@ -1,18 +1,12 @@
 import { principalKey } from '../../core/basics/principal.ts'
 import type { Principal } from '../../core/ports/access.ts'
-import type { Hold, Reader, Session, StoredResponse } from '../../core/ports/session.ts'
-import type { Host, KnownCall, Streamed } from '../../core/ports/transport.ts'
+import type { Reader, Session, StoredResponse } from '../../core/ports/session.ts'
+import type { Host, KnownCall } from '../../core/ports/transport.ts'
 import { envelopeError } from '../../envelope/codes.ts'
-import { SSE_HEADERS, sseLine } from '../../wire/sse.ts'
-import { problemOf } from './errors.ts'
 import { FrameEncoder, type NumberedFrame } from './frames.ts'
 import type { Proposals } from './proposals.ts'
 import { streamAlias, type StreamNote } from './records.ts'
 import type { Window, Windows } from './windows.ts'
-
-/** How soon an `EventSource` comes back. */
-const RETRY = 'retry: 2000\n\n'
-const HEARTBEAT = ': hb\n\n'
 
 export interface StreamsOptions {
   readonly host: Host
@@ -20,8 +14,15 @@ export interface StreamsOptions {
   readonly proposals: Proposals
 }
 
+/** Frames that may be sent together. */
+export interface Run {
+  readonly frames: readonly NumberedFrame[]
+  /** The stream ends with them. */
+  readonly isLast: boolean
+}
+
 /** A response, and who reads it as a stream. */
-interface Opened {
+export interface Opened {
   readonly response: StoredResponse
   readonly note: StreamNote
   readonly session: Session
@@ -36,21 +37,23 @@ export class Streams {
     this.#options = options
   }
 
-  /** `GET /v1/stream/{id}`. `after`: the frame that the reader has; -1 for none. */
-  async serve(id: string, after: number, call: KnownCall): Promise<Streamed> {
-    const { host, windows } = this.#options
-    const opened = await this.open(id, call)
-    const { principal } = call
-    const window = windows.of(principalKey(principal), opened.note.stream)
-    window.resumed(after)
-    const hold = host.gateway.hold(principal, 0)
-    return {
-      status: 200,
-      headers: SSE_HEADERS,
-      frames: this.#frames(opened, { after, window, hold, signal: call.signal }),
-      heartbeat: HEARTBEAT,
-      failure: (error) => `event: problem\n${sseLine(JSON.stringify(problemOf(error)))}`,
+  /** Frames of a stream from after the one that its reader has (-1: none), as far as its window goes. */
+  follow(opened: Opened, after: number, signal: AbortSignal): AsyncGenerator<Run, void> {
+    const window = this.#options.windows.of(principalKey(opened.principal), opened.note.stream)
+    let isOver = false
+    const over = (): void => {
+      if (!isOver) this.#letGo(opened)
+      isOver = true
     }
+    try {
+      window.resumed(after)
+    } catch (thrown) {
+      over()
+      throw thrown
+    }
+    // Whoever leaves before the first step ends a generator that never began.
+    signal.addEventListener('abort', over, { once: true })
+    return this.#runs(opened, { after, window, over, signal })
   }
 
   /** The response of a stream. Those of others are not there. */
@@ -74,7 +77,8 @@ export class Streams {
       }
       return encoder.hash
     } finally {
-      this.#leave(reader, opened)
+      reader.close()
+      this.#letGo(opened)
     }
   }
 
@@ -96,15 +100,15 @@ export class Streams {
     })
   }
 
-  async *#frames(
+  async *#runs(
     opened: Opened,
-    reading: { readonly after: number; readonly window: Window; readonly hold: Hold; readonly signal: AbortSignal },
-  ): AsyncGenerator<string, string | undefined> {
-    const { after, window, hold, signal } = reading
+    reading: { readonly after: number; readonly window: Window; readonly over: () => void; readonly signal: AbortSignal },
+  ): AsyncGenerator<Run, void> {
+    const { after, window, over, signal } = reading
     const { window: size } = opened.note
+    const hold = this.#options.host.gateway.hold(opened.principal, 0)
     let reader: Reader | undefined
     try {
-      yield RETRY
       reader = this.#read(opened, signal)
       const encoder = this.#encoder(opened, after)
       for await (const batch of reader) {
@@ -115,33 +119,27 @@ export class Streams {
         for (let from = 0; from < frames.length;) {
           const next = frames[from] as NumberedFrame
           // A reader who does not acknowledge is let go, and may come back.
-          if (!(await window.room(next.seq, size, signal))) return undefined
+          if (!(await window.room(next.seq, size, signal))) return
           const to = endOfRoom(frames, { from, fits: (seq) => window.hasRoom(seq, size) })
           window.sent((frames[to - 1] as NumberedFrame).seq)
-          const text = frames.slice(from, to).map(line).join('')
+          yield { frames: frames.slice(from, to), isLast: encoder.ended && to === frames.length }
           from = to
-          if (encoder.ended && from === frames.length) return text
-          yield text
         }
-        if (encoder.ended) return undefined
+        if (encoder.ended) return
       }
-      return undefined
     } finally {
       hold.close()
-      this.#leave(reader, opened)
+      reader?.close()
+      signal.removeEventListener('abort', over)
+      over()
     }
   }
 
-  #leave(reader: Reader | undefined, { session }: Opened): void {
-    reader?.close()
+  #letGo({ session }: Opened): void {
     session
       .release()
       .catch((error: unknown) => this.#options.host.log('error', 'A session could not be let go', { session: session.id, error }))
   }
-}
-
-function line({ seq, text }: NumberedFrame): string {
-  return sseLine(text, seq)
 }
 
 /** How many of these frames may be sent now. */

@@ -26,6 +26,8 @@ import type { PaysAnew } from './session-parts.ts'
 const TRIES = 5
 const TIMEOUT_MS = 300_000
 const USD = 'USD'
+/** Among what a turn has paid: its call is one of the free ones. */
+const FREE = 'free'
 
 type Submitted = EventOf<'payment.submit'>
 
@@ -167,8 +169,8 @@ export class Bill {
 
   /** Takes a free call, once in a turn. False: none is left. */
   async takeFree(free: FreeQuota): Promise<boolean> {
-    if (this.#free.length > 0) return true
-    const taken = await this.#options.payments.takeFree(this.#askedFor('free', 0n, USD), free)
+    if (this.#free.length > 0 || this.#settledKeys[FREE] !== undefined) return true
+    const taken = await this.#options.payments.takeFree(this.#askedFor(FREE, 0n, USD), free)
     if (taken && this.#turn.over) await giveBack(taken, this.#options.payments)
     else if (taken) this.#free.push(taken)
     return taken !== undefined
@@ -336,10 +338,12 @@ export class Bill {
     const isOver = end.kind === 'done' || (hasSpoken && (end.kind === 'cancelled' || this.#isPayersFault(end)))
     const isDue = isOver && !isUnheard && (hasSpoken || !isRefused)
     const locks = this.#locks.splice(0)
+    const isFree = this.#free.length > 0
     const parts: Settlement[] = this.#free.splice(0).map((call) => call.settle(isDue ? 1n : 0n))
     const paid: PaidPart[] = []
     const before = this.#settledKeys
     const due = isDue ? this.#due() : new Map<string, bigint>()
+    if (isDue && isFree) this.#settledKeys = { ...this.#settledKeys, [FREE]: '0' }
     this.#charges.clear()
     for (const { lock, purse } of locks) {
       const left = due.get(lock.currency) ?? 0n

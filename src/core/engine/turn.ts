@@ -210,10 +210,11 @@ export class ActiveTurn extends TurnFacts implements Turn, Asker {
   }
 
   /** Continues a parked turn with a new response. */
-  resume(responseId: string, { keeper, trace, requestHash, payment }: TurnResume): void {
+  resume(responseId: string, { keeper, trace, requestHash, payment, paysAnew }: TurnResume): void {
     this.responseId = responseId
     this.keeper = keeper
     this.requestHash = requestHash
+    this.paysAnew = paysAnew ?? this.paysAnew
     this.#request = trace ?? this.#request
     this.#begin()
     this.#stamp = new Stamp(this.sessionId, responseId, { shown: this.#host.shownId })

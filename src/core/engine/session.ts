@@ -287,19 +287,8 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
     const { keeper, methods, requestHash, principal, paysAnew } = run.options
     const trace = this.traceOf(run.options)
     const payment = run.options.payment ?? tokenPayment(this.#pending.paymentToken) ?? this.#payment
-    const given = {
-      record,
-      run,
-      limits: this.#host.limits,
-      held: this.held,
-      payment,
-      paysAnew,
-      keeper,
-      methods,
-      requestHash,
-      principal,
-      trace,
-    }
+    const asked = { keeper, methods, requestHash, principal, paysAnew }
+    const given = { record, run, limits: this.#host.limits, held: this.held, payment, trace, ...asked }
     const turn = new ActiveTurn(this, turnStart(this, given))
     for (const { tool_result } of resultsIn(record.given ?? [])) turn.output.addResult(tool_result)
     this.#turn = turn

@@ -122,6 +122,10 @@ export class ActiveTurn extends TurnFacts implements Turn, Asker {
     return this.#money?.bill
   }
 
+  due(currency: string): bigint {
+    return this.#money?.due(currency) ?? 0n
+  }
+
   get hasSpoken(): boolean {
     return this.output.size > 0 || this.#before.length > 0
   }

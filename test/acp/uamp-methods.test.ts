@@ -1,14 +1,14 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import { text } from '../../src/core/agent-kit/drafts.ts'
 import { UampError } from '../../src/protocol/errors.ts'
 import { packageVersion } from '../../src/serve/package-version.ts'
-import { coin } from '../support/money.ts'
+import { coin, left, settled } from '../support/money.ts'
 import { endless } from '../support/agents.ts'
 import { startServer } from '../support/server.ts'
 import { verifies } from '../support/verifies.ts'
 import { caller, careful, demo, paid } from './agents.ts'
-import { Client, overSocket, overStdio, type Heard } from './wire.ts'
+import { Client, overHttp, overSocket, overStdio, type Heard } from './wire.ts'
 
 const HELLO = { messages: [{ role: 'user', content: 'Hello' }] }
 
@@ -231,6 +231,51 @@ verifies(
     expect(client.text).toContain('paid with a token for two')
   },
 )
+
+describe.each([
+  ['load', 'WebSocket', overSocket],
+  ['resume', 'WebSocket', overSocket],
+  ['load', 'HTTP', overHttp],
+] as const)('session/%s over %s', (method, _, connect) => {
+  const back = async (url: string, sessionId: string): Promise<Client> => {
+    const client = await Client.connect(connect(url))
+    await client.initialize()
+    expect((await client.ask(`session/${method}`, { sessionId, cwd: '/project', mcpServers: [] }))['error']).toBeUndefined()
+    return client
+  }
+
+  verifies('acp-uamp.payment-asked', 'a prompt that waits for money is paid from the next connection', async () => {
+    const server = await startServer(paid)
+    const lost = await Client.connect(connect(server.url))
+    await lost.initialize()
+    const session = await lost.open()
+    expect((await lost.say(session, 'one'))['error'].code).toBe(-32402)
+    lost.close()
+    const poor = await back(server.url, session)
+    const refused = await poor.say(session, 'one', { payment_token: await coin(server, '0.001') })
+    expect(refused['error']).toMatchObject({ code: -32402, data: { accepts: [{ amount: '0.01' }] } })
+    poor.close()
+    const client = await back(server.url, session)
+    const token = await coin(server, '0.01')
+    expect((await client.say(session, 'one', { payment_token: token }))['result']).toMatchObject({ stopReason: 'end_turn' })
+    expect(client.text).toContain('paid with a token for one, message 1')
+    expect(await left(server, token)).toBe('0.00')
+  })
+
+  verifies('acp-uamp.payment-asked', 'another prompt takes the place of one that waits for money', async () => {
+    const server = await startServer(paid)
+    const lost = await Client.connect(connect(server.url))
+    await lost.initialize()
+    const session = await lost.open()
+    expect((await lost.say(session, 'one'))['error'].code).toBe(-32402)
+    lost.close()
+    const client = await back(server.url, session)
+    const token = await coin(server, '0.01')
+    expect((await client.say(session, 'two', { payment_token: token }))['result']).toMatchObject({ stopReason: 'end_turn' })
+    expect(client.text).toContain('paid with a token for two')
+    await settled(server, [token])
+  })
+})
 
 verifies('acp-uamp.payment-asked', 'the older methods are paid for too', async () => {
   const server = await startServer(paid)

@@ -201,6 +201,26 @@ verifies('ag-ui.payment-asked', 'money in the middle of an answer is an interrup
   expect((await run(url, messages, { input: { ...input, resume } })).said).toBe('Paid with a token.')
 })
 
+verifies('ag-ui.payment-asked', 'whoever answers an interrupt is asked for money by the next one', async () => {
+  const agent = defineAgent('careful', async function* (turn) {
+    await turn.ask('x.approval.request', { message: 'Really?' })
+    await turn.charge({ amount: '0.01' })
+    yield text('Done.')
+  })
+  const server = await startServer(agent)
+  const answer = async (interruptId: string, payload: object) =>
+    run(server.url, [asks], { input: { ...input, resume: [{ interruptId, status: 'resolved', payload }] } })
+  const { id } = await interrupted(server.url)
+  let { end } = await answer(id, { approved: true })
+  for (const poor of ['0.001', '0.002']) {
+    expect(end['outcome'].interrupts).toMatchObject([{ reason: 'uamp:payment_required' }])
+    end = (await answer(end['outcome'].interrupts[0].id, { payment_token: await coin(server, poor) })).end
+  }
+  expect(end['outcome'].interrupts[0].message).toContain('The payment was refused')
+  const { said } = await answer(end['outcome'].interrupts[0].id, { payment_token: await coin(server, '1') })
+  expect(said).toBe('Done.')
+})
+
 verifies('ag-ui.payment-asked', 'who does not pay ends the run, and the thread goes on', async () => {
   const { url } = await startServer(paid)
   const { id, events } = await interrupted(url, [user('u1', 'later')])

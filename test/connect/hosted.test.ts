@@ -85,6 +85,28 @@ verifies('connect.questions', 'a hosted agent asks for tools, approvals and paym
   wire.close()
 })
 
+verifies('connect.questions', 'a hosted agent tells as its cost what was taken for it', async () => {
+  const server = await startHost([local])
+  const agent = defineAgent(
+    'counter',
+    async function* () {
+      yield 'Done'
+      yield { type: 'usage.delta', delta: { output_tokens: 3000 } }
+    },
+    { price: { call: '0.02', output: '10' } },
+  )
+  await host(server.url, agent)
+  const wire = await overWebSocket(server.url, { token: CALLER })
+  const token = await coin(server, '1')
+  await wire.open({ agent: 'counter', payment_token: token })
+  await wire.send({ type: 'input.text', text: 'Go' })
+  await wire.send({ type: 'response.create' })
+  const { response } = await wire.next('response.done')
+  expect(response.usage.cost).toEqual({ total_cost: 0.05, currency: 'USD' })
+  expect([await left(server, token), await earned(server, 'counter')]).toEqual(['0.95', '0.05'])
+  wire.close()
+})
+
 verifies('connect.root', 'hosted agents do not change which agent is at the root', async () => {
   const server = await startHost([local])
   const ask = () =>

@@ -1,9 +1,14 @@
-import { describe, expect, test } from 'vitest'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import { ratesOf } from '../../src/core/basics/price.ts'
 import type { Draft } from '../../src/protocol/events.ts'
 import type { Usage } from '../../src/protocol/usage.ts'
 import { ask, complete, DATA, startPaid, usageIn } from '../support/paying.ts'
+import { json, type Wire } from '../support/raw.ts'
+import { startServer } from '../support/server.ts'
 import { verifies } from '../support/verifies.ts'
 
 const done = (usage?: Usage): Draft => ({
@@ -185,6 +190,31 @@ verifies('prices.free', 'free calls cost nothing, and are counted for each calle
   for (const secret of ['a-secret-of-alice-1', 'a-secret-of-alice-1', 'a-secret-of-alice-1', 'a-secret-of-bob-123'])
     statuses.push(await call(secret))
   expect(statuses).toEqual([200, 200, 402, 200])
+})
+
+verifies('prices.free', 'a call is free to its end, also if the server is started again while its tool runs', async () => {
+  const agent = defineAgent(
+    'guide',
+    async function* (turn) {
+      const { result } = await turn.ask('tool.call', { name: 'weather', arguments: '{}' })
+      yield `It is ${result}.`
+    },
+    { price: { call: '0.25', free: { calls: 1, per: 'month' } } },
+  )
+  const data = mkdtempSync(join(tmpdir(), 'uamp-free-'))
+  onTestFinished(() => rmSync(data, { recursive: true, force: true }))
+  const secret = 'a-secret-of-alice-1'
+  const headers = { authorization: `Bearer ${secret}` }
+  const about = { model: 'guide', tools: [{ type: 'function', name: 'weather', parameters: { type: 'object', properties: {} } }] }
+  const before = await startServer(agent, { data, tokens: { alice: secret } })
+  const first: Wire = await json(`${before.url}/v1/responses`, { ...about, input: 'Hi' }, { headers })
+  await before.close({ graceMs: 0 })
+  const { url } = await startServer(agent, { data, tokens: { alice: secret } })
+  const [{ call_id }] = first['output']
+  const input = [{ type: 'function_call_output', call_id, output: 'sunny' }]
+  const second: Wire = await json(`${url}/v1/responses`, { ...about, input, previous_response_id: first['id'] }, { headers })
+  expect(second['output'][0].content[0].text).toBe('It is sunny.')
+  await expect(json(`${url}/v1/responses`, { ...about, input: 'Hi' }, { headers })).rejects.toThrow('402')
 })
 
 verifies('prices.untold', 'a reader who leaves pays for what was said, within the reserve', async () => {

@@ -1,5 +1,8 @@
 /** Protocols without a way back: each request brings its own payment, also the one with the results of the client's tools. */
-import { describe, expect, test } from 'vitest'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import { coin, left, settled } from '../support/money.ts'
 import { json, sse, Told as Refused, type Wire } from '../support/raw.ts'
@@ -51,6 +54,72 @@ describe('Responses: the results of tools', () => {
     await settled(server, [one, two])
   })
 })
+
+test.each([false, true])(
+  'Responses: the refusal says all that the request costs when it comes again [restarted: %s]',
+  async (isRestarted) => {
+    const data = mkdtempSync(join(tmpdir(), 'uamp-whole-'))
+    onTestFinished(() => rmSync(data, { recursive: true, force: true }))
+    let server = await startServer(guide, { data })
+    const url = (): string => `${server.url}/v1/responses`
+    const one = { 'x-payment': await coin(server, '0.03') }
+    const first: Wire = await json(url(), { model: 'guide', input: 'hello', tools }, { headers: one })
+    if (isRestarted) {
+      await server.close({ graceMs: 0 })
+      server = await startServer(guide, { data })
+    }
+    const [{ call_id }] = first['output']
+    const input = [{ type: 'function_call_output', call_id, output: 'sunny' }]
+    const body = { model: 'guide', input, tools, previous_response_id: first['id'] }
+    const refused: unknown = await json(url(), body, { headers: one }).catch((thrown: unknown) => thrown)
+    const [{ amount }] = JSON.parse((refused as Refused).body ?? '{}').error.accepts
+    const all = await coin(server, amount)
+    expect(textIn(await json(url(), body, { headers: { 'x-payment': all } }))).toBe('It is sunny.')
+    expect(await left(server, all)).toBe('0.00')
+    await settled(server, [all])
+  },
+)
+
+/** Charges after its client's tool has answered: before it says anything, and in the middle. */
+const late = defineAgent('late', async function* (turn) {
+  const { result } = await turn.ask('tool.call', { name: 'weather', arguments: '{}' })
+  await turn.charge({ amount: '0.03', key: 'first' })
+  yield `It is ${result}`
+  await turn.charge({ amount: '0.05', key: 'second' })
+  yield ' today.'
+})
+
+const CELLS = [false, true].flatMap((isRestarted) =>
+  [false, true].flatMap((isFirst) => [false, true].map((isSecond) => [isRestarted, isFirst, isSecond] as const)),
+)
+
+test.each(CELLS)(
+  'Responses: what is said after the results of tools costs if it was heard [restarted: %s, streamed: %s, then %s]',
+  async (isRestarted, isFirst, isSecond) => {
+    const data = mkdtempSync(join(tmpdir(), 'uamp-whole-'))
+    onTestFinished(() => rmSync(data, { recursive: true, force: true }))
+    let server = await startServer(late, { data })
+    const ask = async (body: object, stream: boolean, token?: string): Promise<Wire> => {
+      const [url, sending] = [`${server.url}/v1/responses`, token === undefined ? {} : { headers: { 'x-payment': token } }]
+      if (!stream) return json(url, { model: 'late', tools, ...body }, sending)
+      let last: Wire
+      for await (const event of sse(url, { model: 'late', tools, ...body, stream }, sending)) last = JSON.parse(event.data)
+      return last.response
+    }
+    const first = await ask({ input: 'hello' }, isFirst)
+    const token = await coin(server, '0.04')
+    if (isRestarted) {
+      await server.close({ graceMs: 0 })
+      server = await startServer(late, { data })
+    }
+    const input = [{ type: 'function_call_output', call_id: first['output'][0].call_id, output: 'sunny' }]
+    const told = await ask({ input, previous_response_id: first['id'] }, isSecond, token).catch((thrown: unknown) => thrown)
+    const refusal: Wire = told instanceof Refused ? JSON.parse(told.body ?? '{}') : told
+    expect(refusal.error).toMatchObject({ code: 'payment_required', accepts: [{ amount: '0.08' }] })
+    await expect.poll(() => left(server, token)).toBe(isSecond ? '0.01' : '0.04')
+    await settled(server, [token])
+  },
+)
 
 test('Completions: the whole answer tells what was paid, for each choice, and so does the stored one', async () => {
   const server = await startServer(

@@ -15,17 +15,19 @@ import type {
   Refusal,
   Settlement,
 } from '../ports/payments.ts'
+import type { PaysAnew } from '../ports/session.ts'
 import { Closing, giveBack, type PaidPart } from './closing.ts'
 import { accepted, demand, refused, type PaymentQuestion } from './payment-words.ts'
 import { hasRoom, purseOf, type Purse } from './purse.ts'
 import type { QuestionBook } from './questions.ts'
 import type { End } from './run.ts'
-import type { PaysAnew } from './session-parts.ts'
 
 /** How often a question for money is put again after a payment that was not taken. */
 const TRIES = 5
 const TIMEOUT_MS = 300_000
 const USD = 'USD'
+/** Among what a turn has paid: its call is one of the free ones. */
+const FREE = 'free'
 
 type Submitted = EventOf<'payment.submit'>
 
@@ -45,7 +47,10 @@ export interface Billed {
   emit(draft: Draft): void
 }
 
-/** What a turn costs, by the keys of its charges: written down when it waits, so that a turn that is run again does not pay twice. */
+/**
+ * What a turn costs, by the keys of its charges, and what earlier responses have paid, by currency: written down when it waits, so that a
+ * turn that is run again does not pay twice, and says all that it costs.
+ */
 export type Paid = Readonly<Record<string, string>>
 
 interface Charge {
@@ -82,8 +87,6 @@ export class Bill {
   /** The payments of this turn: what they hold may be used again when a response has settled its part. */
   readonly #purses: Purse[] = []
   #settledKeys: Record<string, string>
-  /** What earlier responses of the turn have paid here, by currency. */
-  readonly #earlier = new Map<string, bigint>()
   readonly #numbers = new Map<string, number>()
   #failed = false
   /** A question for money is open, or was when the turn was stopped. */
@@ -167,8 +170,8 @@ export class Bill {
 
   /** Takes a free call, once in a turn. False: none is left. */
   async takeFree(free: FreeQuota): Promise<boolean> {
-    if (this.#free.length > 0) return true
-    const taken = await this.#options.payments.takeFree(this.#askedFor('free', 0n, USD), free)
+    if (this.#free.length > 0 || this.#settledKeys[FREE] !== undefined) return true
+    const taken = await this.#options.payments.takeFree(this.#askedFor(FREE, 0n, USD), free)
     if (taken && this.#turn.over) await giveBack(taken, this.#options.payments)
     else if (taken) this.#free.push(taken)
     return taken !== undefined
@@ -274,7 +277,7 @@ export class Bill {
   ): Promise<{ readonly found: T; readonly answer: Submitted }> {
     const { payments, now } = this.#options
     // A client that begins anew is asked for all of it, also for what earlier responses have paid.
-    const again = this.due(asked.currency) + (this.#earlier.get(asked.currency) ?? 0n)
+    const again = this.due(asked.currency) + BigInt(this.#settledKeys[earlier(asked.currency)] ?? 0)
     const whole = this.#turn.paysAnew ? { ...asked, amount: asked.amount + again } : asked
     let refusal = given
     if (refusal) this.#turn.emit(refused(asked, refusal))
@@ -336,10 +339,12 @@ export class Bill {
     const isOver = end.kind === 'done' || (hasSpoken && (end.kind === 'cancelled' || this.#isPayersFault(end)))
     const isDue = isOver && !isUnheard && (hasSpoken || !isRefused)
     const locks = this.#locks.splice(0)
+    const isFree = this.#free.length > 0
     const parts: Settlement[] = this.#free.splice(0).map((call) => call.settle(isDue ? 1n : 0n))
     const paid: PaidPart[] = []
     const before = this.#settledKeys
     const due = isDue ? this.#due() : new Map<string, bigint>()
+    if (isDue && isFree) this.#settledKeys = { ...this.#settledKeys, [FREE]: '0' }
     this.#charges.clear()
     for (const { lock, purse } of locks) {
       const left = due.get(lock.currency) ?? 0n
@@ -371,8 +376,7 @@ export class Bill {
     const settled = { ...this.#settledKeys }
     for (const [key, charge] of this.#charges) {
       due.set(charge.currency, (due.get(charge.currency) ?? 0n) + charge.due)
-      settled[key] = `${BigInt(settled[key] ?? 0) + charge.due}`
-      this.#earlier.set(charge.currency, (this.#earlier.get(charge.currency) ?? 0n) + charge.due)
+      for (const name of [key, earlier(charge.currency)]) settled[name] = `${BigInt(settled[name] ?? 0) + charge.due}`
     }
     this.#settledKeys = settled
     return due
@@ -382,6 +386,11 @@ export class Bill {
   #isPayersFault(end: End): boolean {
     return end.kind === 'failed' && (this.#failed || end.error.code === 'payment_required' || this.#turn.questions.hasMissed(end.error))
   }
+}
+
+/** Among what a turn has paid: everything in this currency. */
+function earlier(currency: string): string {
+  return `earlier ${currency}`
 }
 
 function checked(text: string, currency: string): bigint {

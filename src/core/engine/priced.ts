@@ -8,7 +8,6 @@ import type { AgentPort, Said, Turn } from '../ports/agent.ts'
 import type { AgentPrice, Charged, ChargeRequest, FreeQuota } from '../ports/payments.ts'
 import { withSeconds } from '../reading/audio-seconds.ts'
 import type { Output } from '../reading/output.ts'
-import type { Bill } from './bill.ts'
 
 /** Locked before an agent runs that is paid by usage. */
 const RESERVE = '0.01'
@@ -21,7 +20,7 @@ const EXACT_STEPS = 256
 interface PaidTurn extends Turn {
   takeFree?(free: FreeQuota): Promise<boolean>
   readonly responseId?: string
-  readonly bill?: Pick<Bill, 'due'> | undefined
+  due?(currency: string): bigint
   readonly output?: Pick<Output, 'items'>
 }
 
@@ -206,7 +205,7 @@ class Meter {
   }
 
   #allDue(): bigint {
-    return this.#turn.bill?.due(this.#currency) ?? 0n
+    return this.#turn.due?.(this.#currency) ?? 0n
   }
 }
 

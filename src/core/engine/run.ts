@@ -120,7 +120,7 @@ export function turnStart(
     record,
     run,
     ...given
-  }: Pick<TurnStart, 'limits' | 'held' | 'payment' | 'keeper' | 'methods' | 'requestHash' | 'principal' | 'trace'> & TurnRun,
+  }: Pick<TurnStart, 'limits' | 'held' | 'payment' | 'paysAnew' | 'keeper' | 'methods' | 'requestHash' | 'principal' | 'trace'> & TurnRun,
 ): TurnStart {
   return {
     id: run.id,

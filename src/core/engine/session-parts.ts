@@ -13,7 +13,7 @@ import type { AgentPort } from '../ports/agent.ts'
 import type { HttpClient } from '../ports/http.ts'
 import type { Payments } from '../ports/payments.ts'
 import type { Redaction } from '../ports/redaction.ts'
-import type { InputEvent, Session, SessionInit } from '../ports/session.ts'
+import type { InputEvent, PaysAnew, Session, SessionInit } from '../ports/session.ts'
 import type { ResponseSigner } from '../ports/signing.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { Logger, Meter } from '../ports/transport.ts'
@@ -48,12 +48,6 @@ export interface SessionState extends SessionRecord {
         readonly trace?: Trace | undefined
       }
     | undefined
-}
-
-/** How a client pays that is asked for it in the middle of a response: by the same request again. */
-export interface PaysAnew {
-  /** What the response says is heard before its end. */
-  readonly isHeard: boolean
 }
 
 /** The parts that the gateway makes for each session. */

@@ -284,10 +284,11 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
 
   async #start(agent: AgentPort, record: TurnRecord, run: RunStart & { readonly options: ResponseOptions }): Promise<void> {
     const before = { messages: this.#messages, head: this.lastResponse, bytes: this.held.get('messages') }
-    const { keeper, methods, requestHash, principal } = run.options
+    const { keeper, methods, requestHash, principal, paysAnew } = run.options
     const trace = this.traceOf(run.options)
     const payment = run.options.payment ?? tokenPayment(this.#pending.paymentToken) ?? this.#payment
-    const given = { record, run, limits: this.#host.limits, held: this.held, payment, keeper, methods, requestHash, principal, trace }
+    const asked = { keeper, methods, requestHash, principal, paysAnew }
+    const given = { record, run, limits: this.#host.limits, held: this.held, payment, trace, ...asked }
     const turn = new ActiveTurn(this, turnStart(this, given))
     for (const { tool_result } of resultsIn(record.given ?? [])) turn.output.addResult(tool_result)
     this.#turn = turn

@@ -3,8 +3,8 @@ import type { Message } from '../../protocol/message.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import type { Principal } from '../ports/access.ts'
 import type { ClientMethods, Turn } from '../ports/agent.ts'
+import type { PaysAnew } from '../ports/session.ts'
 import type { TurnStore } from '../ports/turn-store.ts'
-import type { PaysAnew } from './session-parts.ts'
 import type { TurnHost, TurnStart } from './turn-parts.ts'
 
 /** What stays the same in a turn from its beginning to its end. */
@@ -23,7 +23,7 @@ export class TurnFacts {
   readonly silent: boolean
   readonly handoff: string | undefined
   /** The client answers a question for money by its whole request again. */
-  readonly paysAnew: PaysAnew | undefined
+  paysAnew: PaysAnew | undefined
   readonly #host: TurnHost
 
   constructor(host: TurnHost, start: TurnStart) {
@@ -40,7 +40,7 @@ export class TurnFacts {
     this.client = host.client
     this.silent = host.opening?.silent ?? false
     this.handoff = host.opening?.handoff
-    this.paysAnew = host.opening?.paysAnew
+    this.paysAnew = start.paysAnew ?? host.opening?.paysAnew
     this.#host = host
   }
 

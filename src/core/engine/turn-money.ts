@@ -1,4 +1,5 @@
 import { UampError } from '../../protocol/errors.ts'
+import { parseAmount } from '../../protocol/money.ts'
 import type { Payment } from '../../protocol/payment.ts'
 import type { AskOptions } from '../ports/agent.ts'
 import type { Charged, ChargeRequest, FreeQuota, HandedOn, HandOnRequest, Payments } from '../ports/payments.ts'
@@ -21,6 +22,8 @@ export class TurnMoney {
   readonly #turn: Billed
   readonly #options: MoneyOptions
   #bill: Bill | undefined
+  /** What was paid there, by charge. */
+  readonly #there = new Map<string, { readonly amount: bigint; readonly currency: string }>()
 
   constructor(turn: Billed, options: MoneyOptions) {
     this.#turn = turn
@@ -30,6 +33,13 @@ export class TurnMoney {
   /** Undefined: nothing was charged. */
   get bill(): Bill | undefined {
     return this.#bill
+  }
+
+  /** What the running response costs so far. */
+  due(currency: string): bigint {
+    let due = this.#bill?.due(currency) ?? 0n
+    for (const charge of this.#there.values()) if (charge.currency === currency) due += charge.amount
+    return due
   }
 
   async ask(question: PaymentQuestion, options: AskOptions = {}): Promise<Extract<Answer, { type: 'payment.submit' }>> {
@@ -75,6 +85,7 @@ export class TurnMoney {
     const { key, timeoutMs } = options
     const given = { ...(key !== undefined && { key }), ...(timeoutMs !== undefined && { timeoutMs }) }
     await this.#turn.questions.ask('payment.required', { requirements }, given)
+    this.#there.set(key ?? `#${this.#there.size}`, { amount: parseAmount(amount) ?? 0n, currency })
     return { settle: () => undefined }
   }
 

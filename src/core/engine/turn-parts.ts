@@ -9,6 +9,7 @@ import type { Principal } from '../ports/access.ts'
 import type { ClientMethods, Turn } from '../ports/agent.ts'
 import type { TurnKeeper } from '../ports/keeper.ts'
 import type { Payments } from '../ports/payments.ts'
+import type { PaysAnew } from '../ports/session.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { TurnStore } from '../ports/turn-store.ts'
 import type { SessionSecrets } from '../secrets/session-secrets.ts'
@@ -16,7 +17,6 @@ import type { Paid } from './bill.ts'
 import type { Holding } from './budget.ts'
 import type { Answer } from './questions.ts'
 import type { End } from './run.ts'
-import type { PaysAnew } from './session-parts.ts'
 import type { ActiveTurn } from './turn.ts'
 
 /** The part of a session that a turn uses. */
@@ -61,6 +61,7 @@ export interface TurnStart {
   readonly asked?: Turn['asked']
   readonly answers?: Readonly<Record<string, Answer>> | undefined
   readonly payment?: Payment | undefined
+  readonly paysAnew?: PaysAnew | undefined
   /** What earlier responses of the turn have paid, by charge. */
   readonly paid?: Paid | undefined
   readonly limits: Pick<CoreLimits, 'turnTimeoutMs' | 'outputBytes'>
@@ -77,7 +78,7 @@ export interface TurnStart {
 }
 
 /** What the request has that goes on with a parked turn. */
-export type TurnResume = Pick<TurnStart, 'keeper' | 'trace' | 'requestHash' | 'payment'>
+export type TurnResume = Pick<TurnStart, 'keeper' | 'trace' | 'requestHash' | 'payment' | 'paysAnew'>
 
 /** How long a stopped agent may clean up before its response is closed without waiting for it. */
 const STOP_MS = 50

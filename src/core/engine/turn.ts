@@ -122,6 +122,10 @@ export class ActiveTurn extends TurnFacts implements Turn, Asker {
     return this.#money?.bill
   }
 
+  due(currency: string): bigint {
+    return this.#money?.due(currency) ?? 0n
+  }
+
   get hasSpoken(): boolean {
     return this.output.size > 0 || this.#before.length > 0
   }
@@ -210,10 +214,11 @@ export class ActiveTurn extends TurnFacts implements Turn, Asker {
   }
 
   /** Continues a parked turn with a new response. */
-  resume(responseId: string, { keeper, trace, requestHash, payment }: TurnResume): void {
+  resume(responseId: string, { keeper, trace, requestHash, payment, paysAnew }: TurnResume): void {
     this.responseId = responseId
     this.keeper = keeper
     this.requestHash = requestHash
+    this.paysAnew = paysAnew ?? this.paysAnew
     this.#request = trace ?? this.#request
     this.#begin()
     this.#stamp = new Stamp(this.sessionId, responseId, { shown: this.#host.shownId })

@@ -127,6 +127,14 @@ export interface Sender {
   readonly requestHash?: string | undefined
   /** What the client sent to pay for this response, whatever the agent asks for in it. */
   readonly payment?: Payment | undefined
+  /** As that of the `SessionInit`, which knows only how the session began. */
+  readonly paysAnew?: PaysAnew | undefined
+}
+
+/** How a client pays that is asked for it in the middle of a response: by the same request again. */
+export interface PaysAnew {
+  /** What the response says is heard before its end. */
+  readonly isHeard: boolean
 }
 
 /** What a protocol asks of one response beside its content. */

@@ -3,6 +3,7 @@ import type { Principal } from '../../core/ports/access.ts'
 import type { Batch, Gateway, Session, StoredResponse } from '../../core/ports/session.ts'
 import { fieldsOf } from '../../protocol/json.ts'
 import type { Message } from '../../protocol/message.ts'
+import { promptOf, type Prompting } from './prompt.ts'
 import type { AcpSession } from './session.ts'
 
 const CREATED = new Set(['response.created'])
@@ -65,9 +66,27 @@ export class Begun {
 
   /** Whether it was asked over ACP. Questions of a response that another protocol asked for are answered there. */
   isPrompt(id: string | undefined): boolean {
-    const { config } = (id !== undefined && this.#turns.get(id)) || {}
-    return fieldsOf(config?.extensions?.['acp'])['prompt'] === true
+    return isPrompt((id !== undefined && this.#turns.get(id)) || {})
   }
+}
+
+function isPrompt({ config }: Pick<Partial<StoredResponse>, 'config'>): boolean {
+  return fieldsOf(config?.extensions?.['acp'])['prompt'] === true
+}
+
+/** True while the running response waits for money. */
+export function isUnpaid({ asking }: Pick<Session, 'asking'>): boolean {
+  return asking.some(({ type }) => type === 'payment.required')
+}
+
+/** The prompt of a connection that was lost, if its response waits for money: another connection may bring that. */
+export async function unpaidPrompt(gateway: Gateway, session: Session): Promise<Prompting | undefined> {
+  const { lastResponse: id, owner } = session
+  if (id === null || !isUnpaid(session)) return undefined
+  const turn = await gateway.response(id, owner)
+  // Meanwhile somebody else may have paid, or the response is over.
+  if (!turn || !isPrompt(turn) || session.lastResponse !== id || !isUnpaid(session)) return undefined
+  return promptOf(id, newIn(turn.input))
 }
 
 /** The new part of an input: some clients send the whole conversation each time. */

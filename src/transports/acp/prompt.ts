@@ -5,7 +5,9 @@ import type { Tool } from '../../core/ports/skill.ts'
 import { stopReason } from '../../core/reading/response-fold.ts'
 import { toolDefinition } from '../../core/tools/tool.ts'
 import type { EventOf, Unsent } from '../../protocol/events.ts'
+import { gatherInput } from '../../protocol/gather-input.ts'
 import { fieldsOf, type Slot } from '../../protocol/json.ts'
+import type { Message } from '../../protocol/message.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import { formatOf, type ContentBlock } from '../../wire/acp/blocks.ts'
 import type { RpcId } from '../../wire/json-rpc.ts'
@@ -29,8 +31,8 @@ export interface Prompting {
   readonly response: string | null
   /** What it pays with, until the agent asks for payment. */
   payment: string | undefined
-  /** Its content as JSON, to recognize the same prompt when it comes again with a payment. */
-  readonly words: string
+  /** Recognizes the same prompt when it comes again with a payment. */
+  readonly isSame: (blocks: readonly ContentBlock[]) => boolean
   /** The title that it gives to a session without one. */
   readonly title: string | undefined
   /** The client's tools that the agent knows of. */
@@ -41,6 +43,22 @@ export interface Prompting {
   shown: boolean
   /** The client has cancelled it, and its response is about to end. */
   cancelled: boolean
+}
+
+/** The prompt of a response that another connection asked for. */
+export function promptOf(response: string, heard: readonly Message[]): Prompting {
+  const isSame = (blocks: readonly ContentBlock[]): boolean => {
+    const inputs = toInputs(blocks).map((input): InputEvent => ({ ...input, event_id: '' }))
+    return wordsOf(gatherInput(inputs, () => '').messages) === wordsOf(heard)
+  }
+  const untold = { payment: undefined, title: undefined, terminals: undefined }
+  return { id: undefined, response, isSame, offered: new Set(), shown: false, cancelled: false, ...untold }
+}
+
+/** Media have ids of their own in each message. */
+function wordsOf(messages: readonly Message[]): string {
+  const items = messages.flatMap(({ content, content_items = [{ type: 'text', text: content ?? '' }] }) => content_items)
+  return JSON.stringify(items.map((item) => ({ ...item, content_id: undefined })))
 }
 
 /** What a prompt asks of its response, and the names of the client's tools that it offers: those that the agent has not itself. */

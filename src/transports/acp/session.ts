@@ -13,7 +13,7 @@ import type { ContentBlock } from '../../wire/acp/blocks.ts'
 import { errorText, notificationText, resultText, type Asking, type RpcId } from '../../wire/json-rpc.ts'
 import { paymentRefusal } from '../../protocol/payment-refusal.ts'
 import { told, toldBody } from './errors.ts'
-import { Begun } from './history.ts'
+import { Begun, isUnpaid, unpaidPrompt } from './history.ts'
 import { Permissions } from './permission.ts'
 import { ending, responseFor, titleOf, toInputs, type Beside, type Prompting } from './prompt.ts'
 import type { ClientCapabilities } from './schema.ts'
@@ -188,12 +188,15 @@ export class AcpSession implements Visitor {
   /** Waits for the end of a cancelled prompt. Gives its answer only if the session is closed meanwhile: else that comes with the end. */
   async prompt(id: RpcId, blocks: readonly ContentBlock[], beside: Beside): Promise<Slot | undefined> {
     const { payment, hops } = beside
-    const words = JSON.stringify(blocks)
+    if (!this.#prompt && isUnpaid(this.session)) {
+      const left = await unpaidPrompt(this.#options.host.gateway, this.session)
+      this.#prompt ??= left
+    }
     const before = this.#prompt
     if (before && !before.cancelled) {
       if (before.id !== undefined)
         throw new UampError('response_in_progress', 'Another prompt is in progress: wait for its end, or cancel it')
-      if (payment !== undefined && before.words === words) {
+      if (payment !== undefined && before.isSame(blocks)) {
         before.id = id
         await this.#submit(payment)
         return undefined
@@ -215,7 +218,9 @@ export class AcpSession implements Visitor {
     })
     const { lastResponse: response } = this.session
     const title = titleOf(blocks)
-    this.#prompt = { id, response, payment, words, title, offered: asked.offered, terminals, shown: true, cancelled: false }
+    const words = JSON.stringify(blocks)
+    const isSame = (others: readonly ContentBlock[]): boolean => JSON.stringify(others) === words
+    this.#prompt = { id, response, payment, isSame, title, offered: asked.offered, terminals, shown: true, cancelled: false }
     try {
       await said
     } catch (thrown) {
@@ -346,7 +351,8 @@ export class AcpSession implements Visitor {
   /** UAMP transports, Payment handling, ACP: the prompt fails with -32402, and the same prompt with a token goes on where it was. */
   #pay(event: EventOf<'payment.required'>): void {
     const prompt = this.#prompt
-    if (!prompt || event.response_id !== prompt.response) return
+    // A reader that joins a running response also sees what was paid before.
+    if (!prompt || event.response_id !== prompt.response || !isUnpaid(this.session)) return
     const { payment } = prompt
     prompt.payment = undefined
     if (payment !== undefined) return void this.#submit(payment).catch(() => undefined)

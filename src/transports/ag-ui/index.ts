@@ -61,9 +61,11 @@ class Endpoint {
     let started = await starter.start()
     let run = this.#run(started, call, !asked.detach)
     const { duplex } = started.session
+    // Whoever answers an interrupt is asked by the next one: sent again, this run would answer what no longer waits.
+    const isAsked = asked.resume.length > 0
     try {
       let refused = await run.preflight()
-      if (refused?.type === 'payment.required' && (asked.payment || !duplex)) {
+      if (refused?.type === 'payment.required' && (asked.payment || !(duplex || isAsked))) {
         // On a one-way session the payment can be answered only after the question has ended its response.
         while (!duplex && (await run.take()));
         if (asked.payment) {
@@ -74,7 +76,7 @@ class Endpoint {
           refused = duplex ? undefined : await run.preflight()
         }
       }
-      if (refused?.type === 'payment.required') {
+      if (refused?.type === 'payment.required' && !isAsked) {
         if (!duplex) await run.refuse(refused)
         throw paymentRefusal(refused, BY_HEADER)
       }

@@ -65,7 +65,6 @@ export async function start(host: Host, caller: Caller, asked: Asked): Promise<B
     onDetach: asked.background ? 'finish' : 'cancel',
     input: toMessages(input),
     silent: !asked.stream && !asked.background,
-    paysAnew: true,
     ...(previous && { parent: previous.id }),
     ...(payment && { payment }),
   })
@@ -113,7 +112,8 @@ function leave(session: Session | undefined): void {
 async function begin(host: Host, caller: Caller, { session, asked, config, sent, fresh, payment }: Beginning): Promise<Begun> {
   const { store, background } = asked
   const { principal, trace } = caller
-  const sender = { principal, trace, payment, ...asked.signing }
+  // The request that goes on with a run may be streamed where the first one was not, or come after a restart.
+  const sender = { principal, trace, payment, paysAnew: { isHeard: asked.stream || background }, ...asked.signing }
   const reader = session.read({ extensions: store ? 'all' : UNSTORED })
   try {
     const accepted = sent.map((event) => session.send(event, sender))

@@ -168,6 +168,18 @@ export function contract(drivers: readonly Driver[]): void {
       await have({ [token]: driver.stateless && !driver.silent ? '0.93' : '0.96' })
     })
 
+    test('what is worth nothing is refused in the middle of an answer, and the next payment is taken', async () => {
+      const client = await open(driver)
+      const [poor, good] = [await coin(server, '0.04'), await coin(server, '1')]
+      const asked = await client.say('/topup 0.05')
+      const refused = await client.pay(poor)
+      expect(refused).toMatchObject({ end: 'asked', demand: { amount: '0.05', error: 'insufficient_balance' } })
+      // Who was asked within an answer is asked there again, and not by a status.
+      expect(refused.status).toBe(asked.status)
+      expect(await client.pay(good)).toMatchObject({ end: 'done', text: TOPUP })
+      await have({ [poor]: '0.04', [good]: '0.95' })
+    })
+
     test('who vanishes in the middle pays for what was said', async () => {
       const client = await open(driver)
       const token = await coin(server, '1')

@@ -141,7 +141,17 @@ verifies('x402-wallet.bounds', 'a proof is signed for what was said, and not for
     proof: { x402Version: 2, accepted: accept('10000'), payload: { signature: '0x1' } },
   })
   expect(signed).toEqual([[accept('10000')]])
-  for (const accepts of [[accept('10001')], [accept('-1')], [accept('1', '0x9')], [accept('1'.repeat(40))], []])
+  // Version 1 has another name for the amount, and signs that one.
+  const twice = { ...accept('1'), maxAmountRequired: '9000000000000' }
+  for (const accepts of [
+    [accept('10001')],
+    [accept('-1')],
+    [accept('1', '0x9')],
+    [accept('1'.repeat(40))],
+    [accept('1', 'constructor')],
+    [twice],
+    [],
+  ])
     expect(await pay(wallet, asks(accepts))).toMatchObject({ declined: 'It does not take x402 for 0.01 USD' })
   expect(await pay(wallet, asks([accept('1')], { requirements: { amount: '5', currency: 'EUR' } }))).toHaveProperty('declined')
   expect(await pay(wallet, invoice('0.01'))).toEqual({ declined: 'It does not take x402' })

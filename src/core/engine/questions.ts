@@ -17,6 +17,8 @@ export type Answer = Questions[keyof Questions]
 /** The part of a turn that its questions use. */
 export interface Asker {
   readonly id: string
+  /** When the turn began, on the clock of `performance`. */
+  readonly begun: number
   readonly signal: AbortSignal
   readonly messages: readonly Message[]
   /** Puts the question into the log. */
@@ -69,6 +71,11 @@ export class QuestionBook {
   readonly #asked = new Map<string, number>()
   /** The ids of those that nobody answered in time. */
   readonly #missed = new Set<string>()
+  /** How long the turn has waited for answers, and since when it does. */
+  #waitedMs = 0
+  #waitsSince = 0
+  /** The time of the turn was over while it waited for an answer, or after it had waited for most of it. */
+  #isHeldUp = false
   #history: AnsweredCalls | undefined
   #listens = false
   /** Answers by key; on a one-way transport the agent gets them when the next response begins. */
@@ -105,9 +112,9 @@ export class QuestionBook {
     this.#payment = payment
   }
 
-  /** True if an error says that nobody answered one of these questions. */
+  /** True if an error says that nobody answered one of these questions, or that the turn had no time left because of them. */
   hasMissed({ code, details }: EventOf<'response.error'>['error']): boolean {
-    return code === 'timeout' && this.#missed.has(String(details?.['id']))
+    return code === 'timeout' && (this.#isHeldUp || this.#missed.has(String(details?.['id'])))
   }
 
   get answers(): Readonly<Record<string, Answer>> {
@@ -168,7 +175,7 @@ export class QuestionBook {
     return new Promise<Questions[Q]>((resolve, reject) => {
       const settle = (): void => {
         clearTimeout(timer)
-        this.#open.delete(question.id)
+        if (this.#open.delete(question.id) && this.#open.size === 0) this.#waitedMs += performance.now() - this.#waitsSince
       }
       const late = (): void => {
         settle()
@@ -178,6 +185,7 @@ export class QuestionBook {
       // A parked turn has a time limit of its own.
       const timer = this.#asker.duplex ? setTimeout(late, timeoutMs) : undefined
       this.#listen(signal)
+      if (this.#open.size === 0) this.#waitsSince = performance.now()
       this.#open.set(question.id, {
         ...question,
         reject: (reason) => {
@@ -197,6 +205,8 @@ export class QuestionBook {
     if (this.#listens) return
     this.#listens = true
     const aborted = (): void => {
+      const isLate = UampError.from(signal.reason).code === 'timeout'
+      this.#isHeldUp = isLate && (this.#open.size > 0 || this.#waitedMs * 2 >= performance.now() - this.#asker.begun)
       for (const open of [...this.#open.values()]) open.reject(signal.reason as Error)
     }
     signal.addEventListener('abort', aborted, { once: true })

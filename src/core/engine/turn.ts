@@ -58,7 +58,7 @@ export class ActiveTurn extends TurnFacts implements Turn, Asker {
   #questions: QuestionBook | undefined
   /** Made when `signal` is first read: most short responses end before that. */
   #controller: AbortController | undefined
-  readonly #begun = performance.now()
+  readonly begun = performance.now()
   #timer: ReturnType<typeof setTimeout> | undefined
   #stamp: Stamp
   #iterator: AsyncIterator<Said> | undefined
@@ -353,7 +353,7 @@ export class ActiveTurn extends TurnFacts implements Turn, Asker {
 
   #begins(draft: Draft): void {
     if (this.firstDeltaMs === undefined && !this.silent) void this.#host.log.hurry()
-    this.firstDeltaMs ??= performance.now() - this.#begun
+    this.firstDeltaMs ??= performance.now() - this.begun
     this.#spoke = plainText(draft) !== undefined
     if (this.#spoke) this.keeper?.see?.(draft)
   }

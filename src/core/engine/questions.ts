@@ -71,10 +71,11 @@ export class QuestionBook {
   readonly #asked = new Map<string, number>()
   /** The ids of those that nobody answered in time. */
   readonly #missed = new Set<string>()
-  /** How long the turn has waited for answers, and since when it does. */
-  #waitedMs = 0
+  /** For how much the turn waits, since when it does, and how long it has waited before. */
+  #waits = 0
   #waitsSince = 0
-  /** The time of the turn was over while it waited for an answer, or after it had waited for most of it. */
+  #waitedMs = 0
+  /** The time of the turn was over while it waited for its client, or after it had waited for most of it. */
   #isHeldUp = false
   #history: AnsweredCalls | undefined
   #listens = false
@@ -112,7 +113,7 @@ export class QuestionBook {
     this.#payment = payment
   }
 
-  /** True if an error says that nobody answered one of these questions, or that the turn had no time left because of them. */
+  /** True if an error says that nobody answered one of these questions, or that the turn had no time left because of its client. */
   hasMissed({ code, details }: EventOf<'response.error'>['error']): boolean {
     return code === 'timeout' && (this.#isHeldUp || this.#missed.has(String(details?.['id'])))
   }
@@ -175,7 +176,7 @@ export class QuestionBook {
     return new Promise<Questions[Q]>((resolve, reject) => {
       const settle = (): void => {
         clearTimeout(timer)
-        if (this.#open.delete(question.id) && this.#open.size === 0) this.#waitedMs += performance.now() - this.#waitsSince
+        if (this.#open.delete(question.id)) this.#waited()
       }
       const late = (): void => {
         settle()
@@ -185,7 +186,7 @@ export class QuestionBook {
       // A parked turn has a time limit of its own.
       const timer = this.#asker.duplex ? setTimeout(late, timeoutMs) : undefined
       this.#listen(signal)
-      if (this.#open.size === 0) this.#waitsSince = performance.now()
+      this.#waiting()
       this.#open.set(question.id, {
         ...question,
         reject: (reason) => {
@@ -200,13 +201,28 @@ export class QuestionBook {
     })
   }
 
+  /** Waits until its client has read what was said. */
+  async unread(read: Promise<void>): Promise<void> {
+    this.#listen(this.#asker.signal)
+    this.#waiting()
+    await read.finally(() => this.#waited())
+  }
+
+  #waiting(): void {
+    if (this.#waits++ === 0) this.#waitsSince = performance.now()
+  }
+
+  #waited(): void {
+    if (--this.#waits === 0) this.#waitedMs += performance.now() - this.#waitsSince
+  }
+
   /** Adds one listener for all questions, because Node warns at the eleventh. */
   #listen(signal: AbortSignal): void {
     if (this.#listens) return
     this.#listens = true
     const aborted = (): void => {
       const isLate = UampError.from(signal.reason).code === 'timeout'
-      this.#isHeldUp = isLate && (this.#open.size > 0 || this.#waitedMs * 2 >= performance.now() - this.#asker.begun)
+      this.#isHeldUp = isLate && (this.#waits > 0 || this.#waitedMs * 2 >= performance.now() - this.#asker.begun)
       for (const open of [...this.#open.values()]) open.reject(signal.reason as Error)
     }
     signal.addEventListener('abort', aborted, { once: true })

@@ -268,7 +268,7 @@ export class ActiveTurn extends TurnFacts implements Turn, Asker {
       left--
       if ((left & 15) !== 0 && text !== undefined && text.length < SHORT) continue
       this.#checkSize(this.output.size)
-      if (log.full) await log.room(this.signal)
+      if (log.full) await this.questions.unread(log.room(this.signal))
       else if (left <= 0 || performance.now() > until) await turnstile.pass(slices++ % SLICES !== 0)
       else continue
       left = SLICE_EVENTS

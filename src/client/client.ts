@@ -101,7 +101,7 @@ export class Client {
     if (this.#closed) throw closed()
     const line = new Line({ create: this.#create(options), resume, newId: this.#newId })
     const { wallet } = this.#options
-    const payments = wallet && new Payments({ wallet, url: this.#server.base })
+    const payments = wallet && new Payments({ wallet, url: this.#server.base, newId: this.#newId })
     const answers = new Answers({
       tools: options.tools ?? {},
       onApproval: options.onApproval,

@@ -123,6 +123,7 @@ export class Session implements AsyncIterable<ServerEvent> {
 
   /** Sends any client event. Resolves when the server has stored it. Until then it is sent again after a reconnect. */
   send(draft: ClientDraft): Promise<void> {
+    if (draft.type === 'response.create') this.#server.payments?.asked()
     return this.#line.send(draft)
   }
 

@@ -9,7 +9,7 @@ import { base64Url, bytesIn } from '../protocol/base64.ts'
 import { UampError } from '../protocol/errors.ts'
 import { fieldsOf, isRecord, jsonIn, type Slot } from '../protocol/json.ts'
 import type { Payment } from '../protocol/payment.ts'
-import { accountOf, type Accounts } from './accounts.ts'
+import { accountOf, type Account, type Accounts } from './accounts.ts'
 import type { PaymentMethod } from './method.ts'
 
 /** Payments by mandates of AP2. Whoever runs the server has them settled by a processor of payments. */
@@ -96,10 +96,14 @@ export class Ap2Method implements PaymentMethod {
     const used = invalid('The mandate was used before')
     if (this.#inUse.has(key)) return used
     this.#inUse.add(key)
+    let between: Using['between']
     try {
       const { tenant } = asked.principal
       const { currency, agent } = asked
-      await Promise.all([accounts.get(tenant, accountOf.outside(currency)), accounts.get(tenant, accountOf.agent(agent, currency))])
+      between = await Promise.all([
+        accounts.get(tenant, accountOf.outside(currency)),
+        accounts.get(tenant, accountOf.agent(agent, currency)),
+      ])
       if (await store.get(key)) {
         this.#inUse.delete(key)
         return used
@@ -109,7 +113,7 @@ export class Ap2Method implements PaymentMethod {
       throw thrown
     }
     const release = (): void => void this.#inUse.delete(key)
-    return new Mandated(asked, mandate, { ...this.#options, id: `pay_${this.#newId()}`, key, release })
+    return new Mandated(asked, mandate, { ...this.#options, id: `pay_${this.#newId()}`, key, release, between })
   }
 
   async #verify(asked: Asked, text: string | undefined): Promise<Mandate | Refusal> {
@@ -189,6 +193,8 @@ interface Using extends Ap2Options {
   /** The key of the record that says that the mandate was used. */
   readonly key: string
   readonly release: () => void
+  /** From where to where the money goes. Kept in memory by this: a payment ends there without waiting. */
+  readonly between: readonly [Account, Account]
 }
 
 /** A mandate that pays for a turn. What is taken of it is at most what it permits. */
@@ -224,7 +230,7 @@ class Mandated implements Authorisation {
   }
 
   settle(amount: bigint): Settlement {
-    const { accounts, now, key, release, id } = this.#using
+    const { accounts, now, key, release, id, between } = this.#using
     if (amount === 0n) {
       release()
       return { operations: [], done: () => undefined }
@@ -233,8 +239,8 @@ class Mandated implements Authorisation {
     const moved = accounts.prepare(principal.tenant, {
       id,
       kind: 'payment',
-      from: accountOf.outside(currency),
-      to: accountOf.agent(agent, currency),
+      from: between[0].id,
+      to: between[1].id,
       amount: `${amount}`,
       currency,
       at: now(),

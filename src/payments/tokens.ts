@@ -127,7 +127,9 @@ export class Tokens {
     const key = tokenKey(tenant, id)
     const known = this.#known.get(key)
     if (known) return known
-    const token = (await this.#options.store.get(key))?.value as unknown as PayToken | undefined
+    const stored = (await this.#options.store.get(key))?.value as unknown as PayToken | undefined
+    // It may have ended while it was read: memory then knows better than what was read.
+    const token = this.#known.get(key) ?? stored
     if (token) this.#remember(token)
     return token
   }

@@ -29,7 +29,7 @@ import { storageOf } from './storage/index.ts'
 
 /** The bytes that a memory store keeps unless `storedBytes` is set. The oldest sessions go first. */
 const MEMORY_BYTES = 512 * 1024 * 1024
-/** Connections to one host for agents and tools: each long answer of a remote agent holds one. */
+/** Connections to one host for agents, tools and payments: each long answer of a remote agent holds one. */
 const AGENT_CONNECTIONS = 256
 
 export interface OpenGatewayOptions {
@@ -98,7 +98,8 @@ export function openGateway({ data, limits = {}, outbound: rules, blobs = openBl
   const own = nodeHttp()
   const guarded = guardedHttp({ ...rules, perHost: AGENT_CONNECTIONS })
   const outbound = guardedHttp(rules)
-  const paying = { ...clocks, store, keys, ownUrl, http: outbound, log, newId: timeOrderedIds(now), closing: closing.signal }
+  // Whoever settles payments is named by the operator, and no caller may hold up the payments of the others there.
+  const paying = { ...clocks, store, keys, ownUrl, http: guarded, log, newId: timeOrderedIds(now), closing: closing.signal }
   const methods = isPayments(asked) ? undefined : methodsOf(asked, paying)
   const ledger: Ledger = new Ledger({ ...clocks, store, signer, ownUrl, log, perDay, methods })
   const metrics = new Metrics()

@@ -1,3 +1,4 @@
+import { UampError } from '../protocol/errors.ts'
 import { base64, bytesIn } from '../protocol/base64.ts'
 import { fieldsOf, isRecord, jsonIn, recordsIn, type Slot } from '../protocol/json.ts'
 import { parseAmount } from '../protocol/money.ts'
@@ -62,10 +63,14 @@ export function paymentText({ token, proof }: Payment): string | undefined {
   return typeof proof === 'string' ? proof : base64(new TextEncoder().encode(JSON.stringify(proof)))
 }
 
+/** What a header may have. Clients that refuse a header for another character repeat it in their error, which ends in a log. */
+const HEADER = /^[\x20-\x7e]*$/
+
 /** A payment as the headers of a request that is sent again. */
 export function paymentHeaders(payment: Payment): Record<string, string> {
   const text = paymentText(payment)
   if (text === undefined) return {}
+  if (!HEADER.test(text)) throw new UampError('invalid_request', 'The payment has characters that no header can have')
   const isNew = payment.proof !== undefined && fieldsOf(payment.proof)['x402Version'] !== 1
   return { [isNew ? 'payment-signature' : 'x-payment']: text }
 }

@@ -6,13 +6,18 @@ export const DOLLARS: Readonly<Record<string, number>> = {
   '0x036cbd53842c5426634e7929541ec2318f3dcf7e': 6,
 }
 
-/** What one of the `accepts` of x402 costs, as a text such as `0.05`. V1 has another name for the amount. Undefined: it cannot be told. */
+/**
+ * What one of the `accepts` of x402 costs, as a text such as `0.05`. V1 has another name for the amount. Undefined: it cannot be told, or
+ * has two amounts that differ: what is signed would be the one that the signer reads, and not the one that was looked at.
+ */
 export function x402Amount(
   accept: Readonly<Record<string, unknown>>,
   assets: Readonly<Record<string, number>> = DOLLARS,
 ): string | undefined {
-  const { amount = accept['maxAmountRequired'], asset } = accept
-  const decimals = typeof asset === 'string' ? assets[asset.toLowerCase()] : undefined
+  const { asset, maxAmountRequired, amount = maxAmountRequired } = accept
+  if (maxAmountRequired !== undefined && maxAmountRequired !== amount) return undefined
+  const name = typeof asset === 'string' ? asset.toLowerCase() : ''
+  const decimals = Object.hasOwn(assets, name) ? assets[name] : undefined
   if (decimals === undefined || typeof amount !== 'string' || !/^\d{1,30}$/.test(amount)) return undefined
   const places = 9 - decimals
   // Of a coin with more decimals than we count, a part counts as a whole.

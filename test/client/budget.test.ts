@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { budget, tokenWallet, x402Wallet, type Invoice, type Payment, type Wallet } from '../../src/client/node.ts'
+import { Purse } from '../../src/wire/purse.ts'
 import { verifies } from '../support/verifies.ts'
 
 const DAY = 86_400_000
@@ -141,7 +142,17 @@ verifies('x402-wallet.bounds', 'a proof is signed for what was said, and not for
     proof: { x402Version: 2, accepted: accept('10000'), payload: { signature: '0x1' } },
   })
   expect(signed).toEqual([[accept('10000')]])
-  for (const accepts of [[accept('10001')], [accept('-1')], [accept('1', '0x9')], [accept('1'.repeat(40))], []])
+  // Version 1 has another name for the amount, and signs that one.
+  const twice = { ...accept('1'), maxAmountRequired: '9000000000000' }
+  for (const accepts of [
+    [accept('10001')],
+    [accept('-1')],
+    [accept('1', '0x9')],
+    [accept('1'.repeat(40))],
+    [accept('1', 'constructor')],
+    [twice],
+    [],
+  ])
     expect(await pay(wallet, asks(accepts))).toMatchObject({ declined: 'It does not take x402 for 0.01 USD' })
   expect(await pay(wallet, asks([accept('1')], { requirements: { amount: '5', currency: 'EUR' } }))).toHaveProperty('declined')
   expect(await pay(wallet, invoice('0.01'))).toEqual({ declined: 'It does not take x402' })
@@ -153,4 +164,30 @@ test('a token wallet says what it cannot pay', async () => {
   expect(await pay(tokenWallet('t'), invoice('1', { requirements: { amount: '1', currency: 'USD', schemes } }))).toEqual({
     declined: 'It takes crypto, and the wallet has a token',
   })
+})
+
+verifies('budget.bounds', 'a seller who says that each proof was refused gets no more of them than an answer may cost', async () => {
+  const signer = { createPaymentPayload: async () => ({ x402Version: 2, payload: { signature: '0x1' } }) }
+  const wallet = budget(x402Wallet(signer), { perCall: '0.05' })
+  const accepts = [{ scheme: 'exact', network: 'eip155:84532', amount: '20000', asset: USDC, payTo: '0x2' }]
+  const purse = new Purse({ wallet, call: 'call', agent: 'far', url: undefined })
+  const asked = (error?: object) =>
+    purse.pay({ requirements: { amount: '0.02', currency: 'USD' }, extra: { error, x402: { accepts } } }, NEVER)
+  const refused = { code: 'token_invalid' }
+  expect(isPaid(await asked())).toBe(true)
+  expect(isPaid(await asked(refused))).toBe(true)
+  for (let turn = 0; turn < 10; turn++) expect(await asked(refused)).toMatchObject({ code: 'budget_exceeded' })
+})
+
+test('a budget remembers a bounded number of answers, and goes on to pay', async () => {
+  const wallet = budget(
+    tokenWallet(() => 't'),
+    {},
+  )
+  for (let call = 0; call < 10_500; call++) {
+    const asked = invoice('0.01', { call: `call ${call}` })
+    const payment = await wallet.pay(asked, { signal: NEVER })
+    expect(isPaid(payment)).toBe(true)
+    await wallet.done?.(asked, { payment: payment as Payment, charged: '0.01' })
+  }
 })

@@ -1,4 +1,7 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
+import { WebSocketServer } from 'ws'
 import { demo } from '../../src/agents/demo/index.ts'
 import {
   budget,
@@ -7,6 +10,7 @@ import {
   type UampClientError,
   type ConnectOptions,
   type Invoice,
+  type Payment,
   type Wallet,
 } from '../../src/client/node.ts'
 import { moneyOf } from '../support/ledger-money.ts'
@@ -181,4 +185,38 @@ test('the wallet of a client that leaves is told, and may give up waiting', asyn
   client.close()
   expect(await answer).toMatchObject({ code: 'closed' })
   expect(aborted).toBe(true)
+})
+
+verifies('budget.bounds', 'a server that gives each demand another response gets no more than an answer may cost', async () => {
+  const submitted: Payment[] = []
+  const liar = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+  onTestFinished(() => liar.close())
+  liar.on('connection', (socket) => {
+    let seq = 0
+    const tell = (event: object): void =>
+      socket.send(JSON.stringify({ event_id: `s${++seq}`, session_id: 'sess', seq, timestamp: 0, ...event }))
+    socket.on('message', (text) => {
+      const event = JSON.parse(String(text)) as { type: string; event_id: string; payment: Payment }
+      if (event.type === 'session.create') tell({ type: 'session.created', uamp_version: '1.0', agent: 'liar' })
+      if (event.type === 'payment.submit') submitted.push(event.payment)
+      const isAnswered = event.type === 'payment.submit' && submitted.length % 4 === 0
+      if (isAnswered || (event.type !== 'response.create' && event.type !== 'payment.submit')) return
+      tell({ type: 'payment.required', response_id: `r${seq}`, requirements: { amount: '0.02', currency: 'USD' } })
+    })
+  })
+  await once(liar, 'listening')
+  let tokens = 0
+  const wallet = budget(
+    tokenWallet(() => `t${++tokens}`),
+    { perCall: '0.05' },
+  )
+  const client = connect(`http://127.0.0.1:${(liar.address() as AddressInfo).port}`, { wallet, transport: 'websocket' })
+  onTestFinished(() => client.close())
+  const session = await client.session()
+  for (const answers of [1, 2]) {
+    void session.send({ type: 'response.create' }).catch(() => undefined)
+    await expect.poll(() => submitted).toHaveLength(4 * answers)
+  }
+  const each = ['token', 'token', 'declined', 'declined']
+  expect(submitted.map(({ scheme }) => scheme)).toEqual([...each, ...each])
 })

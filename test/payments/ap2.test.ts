@@ -1,8 +1,14 @@
 /** Payment Mandates of AP2 (SD-JWT VC) over UAMP events. */
 import { createHash } from 'node:crypto'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
+import { Accounts } from '../../src/payments/accounts.ts'
+import { ap2Config, Ap2Method } from '../../src/payments/ap2.ts'
+import { formatAmount } from '../../src/protocol/money.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
 import { startServer } from '../support/server.ts'
 import { isEnd } from '../support/talk.ts'
 import { verifies } from '../support/verifies.ts'
@@ -145,4 +151,27 @@ verifies('ap2.unknown-issuer', 'without a configured issuer every mandate is ref
   const { ask } = await open(false)
   const told = await pays(await ask(), { ap2_credential: { sd_jwt: await mandate() } })
   expect(told).toMatchObject({ type: 'payment.error', code: 'token_invalid' })
+})
+
+test('a mandate pays in the end, however many other accounts were used meanwhile', async () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const store = memoryStore()
+  // Of all accounts that nobody holds, it keeps one.
+  const accounts = new Accounts(store, 1)
+  const config = ap2Config({ issuers: { [ISSUER]: { keys: [keys.jwk] } } })
+  const method = new Ap2Method({ config, accounts, store, now: Date.now })
+  const principal = { tenant: 'default', id: 'payer', scopes: [] }
+  const about = { principal, agent: 'shop', session: 's', turn: 't', response: 'r', question: 'q' }
+  const found = await method.authorise({ ...about, amount: 50_000_000n, currency: 'USD' }, { scheme: 'ap2', token: await mandate() })
+  if ('refused' in found) return expect.unreachable()
+  for (let other = 0; other < 10; other++) {
+    await accounts.get('default', `principal:USD:${other}`)
+    await new Promise((resolve) => setImmediate(resolve))
+    collect()
+  }
+  const { operations, done } = found.settle(50_000_000n)
+  await store.batch(operations)
+  done()
+  expect(formatAmount((await accounts.get('default', 'agent:USD:shop')).balance)).toBe('0.05')
 })

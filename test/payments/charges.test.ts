@@ -12,8 +12,8 @@ import { overWebSocket, type Heard, type Wire } from '../support/wire.ts'
 type Run = (turn: Turn) => AsyncGenerator<string, void>
 
 /** A server with one agent, somebody with a token, and a socket between them. */
-async function shop(run: Run, { amount = '1', create = {} }: { amount?: string; create?: object } = {}) {
-  const server = await startServer(defineAgent('shop', run))
+async function shop(run: Run, { amount = '1', create = {}, ...options }: { amount?: string; create?: object; limits?: object } = {}) {
+  const server = await startServer(defineAgent('shop', run), options)
   const token = await coin(server, amount)
   const wire = await overWebSocket(server.url)
   await wire.open({ payment_token: token, ...create })
@@ -103,6 +103,54 @@ describe('a charge', () => {
     await begin(wire, 'hi')
     expect(await wire.next(isEnd)).toMatchObject({ type: 'response.error', error: { code: 'timeout' } })
     await expect.poll(() => left(server, token)).toBe('0.90')
+    await settled(server, [token])
+  })
+
+  const limits = { turnTimeoutMs: 500 }
+  const until = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+  test.each<[string, Run, string]>([
+    [
+      'is due if a question is open',
+      async function* (turn) {
+        await turn.charge({ amount: '0.10' })
+        yield 'well'
+        await turn.ask('tool.call', { name: 'look', arguments: '{}' })
+      },
+      '0.90',
+    ],
+    [
+      'is due if a payment is missing',
+      async function* (turn) {
+        await turn.charge({ amount: '0.10' })
+        yield 'well'
+        await turn.charge({ amount: '2' })
+      },
+      '0.90',
+    ],
+    [
+      'is due if most of the time went by in questions',
+      async function* (turn) {
+        await turn.charge({ amount: '0.10' })
+        yield 'well'
+        await turn.ask('tool.call', { name: 'look', arguments: '{}' }, { timeoutMs: 400 }).catch(() => undefined)
+        await until(5_000)
+      },
+      '0.90',
+    ],
+    [
+      'is given back if the agent took the time',
+      async function* (turn) {
+        await turn.charge({ amount: '0.10' })
+        yield 'well'
+        await until(5_000)
+      },
+      '1.00',
+    ],
+  ])('of an answer whose time is over %s', async (_, run, rest) => {
+    const { server, token, wire } = await shop(run, { limits })
+    await begin(wire, 'hi')
+    expect(await wire.next(isEnd)).toMatchObject({ type: 'response.error', error: { code: 'timeout' } })
+    await expect.poll(() => left(server, token)).toBe(rest)
     await settled(server, [token])
   })
 

@@ -6,7 +6,11 @@ import type { Asked } from '../../src/core/ports/payments.ts'
 import { UampError } from '../../src/protocol/errors.ts'
 import { Accounts } from '../../src/payments/accounts.ts'
 import { checkLedger } from '../../src/payments/check.ts'
-import { failingStore, isLock, movesMoney, payer, world } from './ledger-world.ts'
+import { Tokens } from '../../src/payments/tokens.ts'
+import { storedSigner } from '../../src/auth/signer.ts'
+import type { Store } from '../../src/core/ports/store.ts'
+import { passingKeys } from '../../src/stores/file-keys.ts'
+import { failingStore, gate, isLock, movesMoney, payer, world } from './ledger-world.ts'
 
 const PART = 1_000_000n
 const agent = defineAgent(
@@ -58,6 +62,30 @@ test('a top-up does not reach a token that ends at the same moment', async () =>
   await ledger.sweep()
   expect(topUp.status).toBe('rejected')
   expect(account.balance).toBe(0n)
+})
+
+test('a token that ends while somebody reads it from the store has ended for all', async () => {
+  const { store, token } = await world([agent])
+  const read = gate()
+  let reads = 0
+  // The first answer of the store is the last to arrive.
+  const get: Store['get'] = async (key) => {
+    const isFirst = key.includes(token.id) && ++reads === 1
+    const found = await store.get(key)
+    if (isFirst) await read.opened
+    return found
+  }
+  const clocks = { now: Date.now, monotonic: () => performance.now() }
+  const signer = storedSigner({ store, keys: passingKeys(), now: Date.now })
+  const accounts = new Accounts(store)
+  const tokens = new Tokens({ ...clocks, store: { ...store, get }, accounts, signer, newId: () => 'move', ownUrl: () => undefined })
+  const late = tokens.get('default', token.id)
+  await tokens.end(token)
+  read.open()
+  expect(await late).toMatchObject({ endedAt: expect.any(Number) })
+  expect(() => tokens.checkOpen(token)).toThrow('The token was revoked')
+  // What comes back to it goes on to where it came from.
+  expect(await tokens.heir('default', token.id)).toBe('outside:USD')
 })
 
 test('a lock that was settled cannot be extended', async () => {

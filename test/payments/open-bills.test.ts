@@ -158,3 +158,15 @@ test('a response that opens after a question is what its payment is for', async 
   const { items } = await ledger.statement('default', `token:${id}`, { limit: 1 })
   expect(items[0]).toMatchObject({ kind: 'payment', response: ends[1] })
 })
+
+test('money that an agent handed on and did not give back is back after each of its answers, and counts no longer as spent', async () => {
+  const agent = defineAgent('broker', async function* (turn) {
+    await turn.handOn({ amount: '0.02', agent: 'far' })
+    yield text('fine')
+  })
+  const { say, money } = await world([agent], { perDay: 30n })
+  for (let answer = 0; answer < 3; answer++) {
+    expect(await say()).toMatchObject({ type: 'response.done' })
+    await expect.poll(money).toEqual({ left: 100, locked: 0 })
+  }
+})

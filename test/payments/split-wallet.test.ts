@@ -3,6 +3,8 @@ import { demo } from '../../src/agents/demo/index.ts'
 import { budget, connect, splitWallet } from '../../src/client/node.ts'
 import { moneyOf } from '../support/ledger-money.ts'
 import { startServer } from '../support/server.ts'
+import { Purse } from '../../src/wire/purse.ts'
+import { SECRETS, startBank } from './rest-support.ts'
 import { verifies } from '../support/verifies.ts'
 
 verifies('split.exact', 'each demand has a token of its own, and what is left of it goes back', async () => {
@@ -49,3 +51,28 @@ verifies('split.exact', 'a token that may not be handed on, or holds too little,
   }
   expect(await money.earned('demo')).toBe('0.00')
 })
+
+verifies(
+  'budget.bounds',
+  'a seller who says that each token was refused gets no more of them than the budget has, where none can be ended',
+  async () => {
+    const bank = await startBank({ allowAnonymous: true })
+    const { url } = bank
+    const made = async () =>
+      String((await bank.does('bank', 'POST tokens', { amount: '1', agents: ['shop'], principal: 'alice' }))['token'])
+    const given = async (headers?: Record<string, string>): Promise<number> => {
+      const split = splitWallet({ url, token: await made(), ...(headers && { headers }) })
+      const purse = new Purse({ wallet: budget(split, { perCall: '0.05' }), call: 'call', agent: 'shop', url })
+      let tokens = 0
+      for (let turn = 0; turn < 4; turn++) {
+        const extra = turn === 0 ? undefined : { error: { code: 'token_invalid' } }
+        const paid = await purse.pay({ requirements: { amount: '0.02', currency: 'USD' }, extra }, new AbortController().signal)
+        if (!('declined' in paid)) tokens++
+      }
+      return tokens
+    }
+    expect(await given()).toBe(2)
+    // Its owner ends each token before the next one is made.
+    expect(await given({ authorization: `Bearer ${SECRETS.alice}` })).toBe(4)
+  },
+)

@@ -1,4 +1,4 @@
-/** Facilitators that are away for longer than a payment is valid. */
+/** Facilitators that are away for longer than a payment is valid, or slow. */
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -25,12 +25,20 @@ type Mood = 'honest' | 'moves the money and says nothing' | 'down'
 
 /** Takes every signature, and remembers what it has moved. */
 async function facilitator() {
-  const [moved, state] = [new Set<string>(), { mood: 'honest' as Mood }]
+  const [moved, state] = [new Set<string>(), { mood: 'honest' as Mood, crowd: 0 }]
+  const waiting: (() => void)[] = []
+  /** Resolves when so many requests wait for their answers as are to be a crowd. */
+  const gathered = (): Promise<void> => {
+    const passed = new Promise<void>((resolve) => waiting.push(resolve))
+    if (waiting.length >= state.crowd) for (const pass of waiting.splice(0)) pass()
+    return passed
+  }
   const server = createServer((request, response) => {
     void (async () => {
       const { paymentPayload } = JSON.parse(await text(request)) as { paymentPayload: ReturnType<typeof proof> }
       const { from: payer, nonce } = paymentPayload.payload.authorization
       const isSettled = request.url === '/settle'
+      await gathered()
       if (state.mood === 'down') return request.socket.destroy()
       if (isSettled) moved.add(nonce)
       if (isSettled && state.mood !== 'honest') return request.socket.destroy()
@@ -104,4 +112,13 @@ test('the operator is told why payments cannot be verified', async () => {
   const { url } = await open()
   expect(await buy(url, proof())).toBe(402)
   expect(lines.find((line) => line.startsWith('warn A payment could not be verified'))).toContain(there.url)
+})
+
+test('payments do not wait for each other at a facilitator that is slow', async () => {
+  const { there, open, buy } = await world()
+  const { url, ledger } = await open()
+  there.crowd = 32
+  const bought = await Promise.all(Array.from({ length: there.crowd }, () => buy(url, proof())))
+  expect(bought.filter((status) => status === 200)).toHaveLength(there.crowd)
+  expect((await ledger.check()).inside).toEqual({ USD: '0.32' })
 })

@@ -2,7 +2,7 @@ import { formatAmount, parseAmount } from '../../protocol/money.ts'
 import type { Declined, Invoice, PayContext, Wallet } from '../../protocol/wallet.ts'
 
 const DAY_MS = 86_400_000
-/** Answers that are being paid for at once. Another one is declined. */
+/** Answers that are remembered. While so many are being paid for at once, another one is declined. */
 const CALLS = 10_000
 
 export interface BudgetOptions {
@@ -83,7 +83,7 @@ class Budget implements Wallet {
     if (today > this.#day) [this.#day, this.#spent] = [today, 0n]
     const known = this.#calls.get(call)
     if (this.#reserved.has(id)) return { declined: 'It was paid already' }
-    if (!known && this.#calls.size >= CALLS) return { declined: `The wallet pays for ${CALLS} answers already` }
+    if (!known && this.#calls.size >= CALLS && !this.#forget()) return { declined: `The wallet pays for ${CALLS} answers already` }
     const sum = (known?.amount ?? 0n) + amount
     if (this.#perCall !== undefined && sum > this.#perCall) return this.#over(sum, this.#perCall, 'an answer')
     if (this.#perDay !== undefined && this.#spent + amount > this.#perDay) return this.#over(this.#spent + amount, this.#perDay, 'a day')
@@ -116,7 +116,16 @@ class Budget implements Wallet {
     const known = this.#calls.get(call)
     if (!known) return
     known.amount -= back
-    if (--known.payments === 0) this.#calls.delete(call)
+    if (--known.payments > 0) return
+    // The agent may say that it took nothing, and ask again: what counts of an answer is kept for its next question.
+    this.#calls.delete(call)
+    if (known.amount > 0n) this.#calls.set(call, known)
+  }
+
+  /** Makes room for another answer: forgets the one that nothing was paid for the longest. False: all of them are being paid for. */
+  #forget(): boolean {
+    for (const [call, { payments }] of this.#calls) if (payments === 0) return this.#calls.delete(call)
+    return false
   }
 
   #over(wanted: bigint, most: bigint, what: string): Declined {

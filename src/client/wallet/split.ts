@@ -52,8 +52,8 @@ export function splitWallet({ url, token, headers, fetch = globalThis.fetch.bind
       const body = JSON.stringify({ token: payment.token })
       const left = fieldsOf(await call('verify', { method: 'POST', body }))
       const ended = await call(`tokens/${encodeURIComponent(id)}`, { method: 'DELETE' })
-      // It may still be spent, until it ends by itself.
-      if (typeof ended === 'number') return undefined
+      // It may still be spent, until it ends by itself: whatever the seller says, it counts in full.
+      if (typeof ended === 'number') return requirements.amount
       const [asked, back] = [parseAmount(requirements.amount), parseAmount(left['balance'])]
       return asked === undefined || back === undefined || back > asked ? undefined : formatAmount(asked - back)
     },

@@ -17,6 +17,8 @@ export type Answer = Questions[keyof Questions]
 /** The part of a turn that its questions use. */
 export interface Asker {
   readonly id: string
+  /** When the turn began, on the clock of `performance`. */
+  readonly begun: number
   readonly signal: AbortSignal
   readonly messages: readonly Message[]
   /** Puts the question into the log. */
@@ -69,6 +71,12 @@ export class QuestionBook {
   readonly #asked = new Map<string, number>()
   /** The ids of those that nobody answered in time. */
   readonly #missed = new Set<string>()
+  /** For how much the turn waits, since when it does, and how long it has waited before. */
+  #waits = 0
+  #waitsSince = 0
+  #waitedMs = 0
+  /** The time of the turn was over while it waited for its client, or after it had waited for most of it. */
+  #isHeldUp = false
   #history: AnsweredCalls | undefined
   #listens = false
   /** Answers by key; on a one-way transport the agent gets them when the next response begins. */
@@ -105,9 +113,9 @@ export class QuestionBook {
     this.#payment = payment
   }
 
-  /** True if an error says that nobody answered one of these questions. */
+  /** True if an error says that nobody answered one of these questions, or that the turn had no time left because of its client. */
   hasMissed({ code, details }: EventOf<'response.error'>['error']): boolean {
-    return code === 'timeout' && this.#missed.has(String(details?.['id']))
+    return code === 'timeout' && (this.#isHeldUp || this.#missed.has(String(details?.['id'])))
   }
 
   get answers(): Readonly<Record<string, Answer>> {
@@ -168,7 +176,7 @@ export class QuestionBook {
     return new Promise<Questions[Q]>((resolve, reject) => {
       const settle = (): void => {
         clearTimeout(timer)
-        this.#open.delete(question.id)
+        if (this.#open.delete(question.id)) this.#waited()
       }
       const late = (): void => {
         settle()
@@ -178,6 +186,7 @@ export class QuestionBook {
       // A parked turn has a time limit of its own.
       const timer = this.#asker.duplex ? setTimeout(late, timeoutMs) : undefined
       this.#listen(signal)
+      this.#waiting()
       this.#open.set(question.id, {
         ...question,
         reject: (reason) => {
@@ -192,11 +201,28 @@ export class QuestionBook {
     })
   }
 
+  /** Waits until its client has read what was said. */
+  async unread(read: Promise<void>): Promise<void> {
+    this.#listen(this.#asker.signal)
+    this.#waiting()
+    await read.finally(() => this.#waited())
+  }
+
+  #waiting(): void {
+    if (this.#waits++ === 0) this.#waitsSince = performance.now()
+  }
+
+  #waited(): void {
+    if (--this.#waits === 0) this.#waitedMs += performance.now() - this.#waitsSince
+  }
+
   /** Adds one listener for all questions, because Node warns at the eleventh. */
   #listen(signal: AbortSignal): void {
     if (this.#listens) return
     this.#listens = true
     const aborted = (): void => {
+      const isLate = UampError.from(signal.reason).code === 'timeout'
+      this.#isHeldUp = isLate && (this.#waits > 0 || this.#waitedMs * 2 >= performance.now() - this.#asker.begun)
       for (const open of [...this.#open.values()]) open.reject(signal.reason as Error)
     }
     signal.addEventListener('abort', aborted, { once: true })

@@ -17,15 +17,20 @@ interface MoneyOptions {
   readonly paid?: Paid | undefined
 }
 
+interface PaidTurn extends Billed {
+  /** Resolves when its last response has ended. */
+  readonly finished: Promise<void>
+}
+
 /** The money of one turn. Its bill is made for the first charge: most turns cost nothing. */
 export class TurnMoney {
-  readonly #turn: Billed
+  readonly #turn: PaidTurn
   readonly #options: MoneyOptions
   #bill: Bill | undefined
   /** What was paid there, by charge. */
   readonly #there = new Map<string, { readonly amount: bigint; readonly currency: string }>()
 
-  constructor(turn: Billed, options: MoneyOptions) {
+  constructor(turn: PaidTurn, options: MoneyOptions) {
     this.#turn = turn
     this.#options = options
   }
@@ -70,7 +75,14 @@ export class TurnMoney {
   }
 
   handOn(request: HandOnRequest): Promise<HandedOn> {
-    return watched(this.#opened().then((bill) => bill.handOn(request)))
+    return watched(this.#opened().then((bill) => this.#lent(bill.handOn(request))))
+  }
+
+  /** What the agent does not give back is given back for it: nobody else would, and it counts as spent until then. */
+  async #lent(handed: Promise<HandedOn>): Promise<HandedOn> {
+    const given = await handed
+    void this.#turn.finished.then(() => given.giveBack().catch(() => undefined))
+    return given
   }
 
   /** Takes a call that is free for whoever asks. */

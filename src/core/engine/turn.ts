@@ -58,7 +58,7 @@ export class ActiveTurn extends TurnFacts implements Turn, Asker {
   #questions: QuestionBook | undefined
   /** Made when `signal` is first read: most short responses end before that. */
   #controller: AbortController | undefined
-  readonly #begun = performance.now()
+  readonly begun = performance.now()
   #timer: ReturnType<typeof setTimeout> | undefined
   #stamp: Stamp
   #iterator: AsyncIterator<Said> | undefined
@@ -273,7 +273,7 @@ export class ActiveTurn extends TurnFacts implements Turn, Asker {
       left--
       if ((left & 15) !== 0 && text !== undefined && text.length < SHORT) continue
       this.#checkSize(this.output.size)
-      if (log.full) await log.room(this.signal)
+      if (log.full) await this.questions.unread(log.room(this.signal))
       else if (left <= 0 || performance.now() > until) await turnstile.pass(slices++ % SLICES !== 0)
       else continue
       left = SLICE_EVENTS
@@ -358,7 +358,7 @@ export class ActiveTurn extends TurnFacts implements Turn, Asker {
 
   #begins(draft: Draft): void {
     if (this.firstDeltaMs === undefined && !this.silent) void this.#host.log.hurry()
-    this.firstDeltaMs ??= performance.now() - this.#begun
+    this.firstDeltaMs ??= performance.now() - this.begun
     this.#spoke = plainText(draft) !== undefined
     if (this.#spoke) this.keeper?.see?.(draft)
   }

@@ -123,3 +123,24 @@ payments:
   const { mistakes } = await examine(source, by)
   expect(mistakes).toEqual([expect.stringMatching(/:4: payments\.x402\.network must be an EVM network, such as "eip155:8453"$/)])
 })
+
+test('a chain whose contract nobody knows needs its address, and a price alone needs a field', async () => {
+  const by = context()
+  const source = await sourceOf(
+    `agents:
+  - name: seller
+    model: openai/gpt-5-mini
+    price: "0.05"
+payments:
+  x402: { payTo: "0x209693Bc6afc0C5328bA36FaF03C514EF312287C", network: eip155:1, facilitator: https://x402.org/facilitator }
+`,
+    by,
+  )
+  const { mistakes } = await examine(source, by)
+  expect(mistakes).toEqual([
+    expect.stringMatching(/:4: agents\[0\]\.price must be an object, such as \{ call: "0\.01" \} or \{ input: "3", output: "15" \}$/),
+    expect.stringMatching(
+      /:6: payments\.x402\.asset is missing: USDC is known on eip155:8453 and eip155:84532; elsewhere name a contract$/,
+    ),
+  ])
+})

@@ -154,3 +154,9 @@ test('a token wallet says what it cannot pay', async () => {
     declined: 'It takes crypto, and the wallet has a token',
   })
 })
+
+test('a bound that is misspelt is refused, and so is a token that is no text', () => {
+  const misspelt = { percall: '0.05' } as object
+  expect(() => budget(tokenWallet('t'), misspelt)).toThrow('A budget has no option "percall": there are perCall, perDay, currency, above')
+  for (const wrong of [{ token: 't' }, undefined]) expect(() => tokenWallet(wrong as never)).toThrow('A payment token is a text')
+})

@@ -19,7 +19,7 @@ const shop = defineAgent(
 test('a caller whose data is removed keeps their money, and gets no free calls anew', async () => {
   const data = mkdtempSync(join(tmpdir(), 'uamp-pruned-'))
   onTestFinished(() => rmSync(data, { recursive: true, force: true, maxRetries: 5 }))
-  const options = { data, tokens: SECRETS, grants: { bank: ['bank'] }, payments: { perDay: { USD: '0.25' } } }
+  const options = { data, tokens: SECRETS, grants: { bank: ['bank'] as const }, payments: { perDay: { USD: '0.25' } } }
   const first = await startServer(shop, options)
   const buy = async (url: string): Promise<number> => {
     const headers = { authorization: `Bearer ${SECRETS.alice}` }

@@ -58,7 +58,10 @@ const rates = {
 
 /** What callers pay for an agent elsewhere, and for a model with tools. */
 export const RemotePrice = z.strictObject(rates, 'must be an object, such as { call: "0.01" }')
-export const ModelPrice = z.strictObject({ ...rates, tools: byName }, 'must be an object, such as { input: "3", output: "15" }')
+export const ModelPrice = z.strictObject(
+  { ...rates, tools: byName },
+  'must be an object, such as { call: "0.01" } or { input: "3", output: "15" }',
+)
 
 /** What calls of an MCP server's tools cost. */
 export const ToolPrices = byName

@@ -135,6 +135,11 @@ export class Account {
   }
 }
 
+interface ReadOptions {
+  readonly fromFirst?: boolean
+  readonly rest?: () => Promise<void>
+}
+
 /** The accounts of a store. One process has them: what it knows of a balance is what there is. */
 export class Accounts {
   readonly #store: Store
@@ -176,8 +181,11 @@ export class Accounts {
     return loading
   }
 
-  /** The account as the store has it. Nothing may be spent from it: movements that are under way are not in it. */
-  async read(tenant: string, id: string, { fromFirst = false } = {}): Promise<Account> {
+  /**
+   * The account as the store has it. Nothing may be spent from it: movements that are under way are not in it. `fromFirst` adds up every
+   * movement, and `rest` comes after each page: an agent may have a million, and the store reads a page without waiting.
+   */
+  async read(tenant: string, id: string, { fromFirst = false, rest }: ReadOptions = {}): Promise<Account> {
     const snapshot = fromFirst ? undefined : ((await this.#store.get(accountKey(tenant, id)))?.value as Snapshot | undefined)
     let [balance, seq] = [BigInt(snapshot?.balance ?? 0), snapshot?.seq ?? 0]
     const written = seq
@@ -190,6 +198,7 @@ export class Accounts {
         seq = Math.max(seq, move.from === id ? move.seq.from : move.seq.to)
       }
       if ((after = page.next) === undefined) break
+      await rest?.()
     }
     return new Account(tenant, id, { balance, seq, written })
   }

@@ -66,7 +66,7 @@ export async function checkLedger(store: Store, accounts: Accounts, rest: () => 
     if (account.isBusy || account.balance === balance) continue
     // It may have moved since, so its movements are added up once more, and count only if there was none meanwhile.
     const { seq } = account
-    const sum = (await accounts.read(tenant, id, { fromFirst: true })).balance
+    const sum = (await accounts.read(tenant, id, { fromFirst: true, rest })).balance
     if (account.isBusy || account.seq !== seq || account.balance === sum) continue
     tell(`${id} has ${formatAmount(sum)} ${currency} by its movements, but ${formatAmount(account.balance)} in its account`)
   }

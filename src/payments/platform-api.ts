@@ -1,5 +1,6 @@
 import { parseAmount } from '../protocol/money.ts'
 import type { HttpClient } from '../core/ports/http.ts'
+import { UampError } from '../protocol/errors.ts'
 import { fieldsOf } from '../protocol/json.ts'
 import { readJson } from '../wire/upstream.ts'
 
@@ -21,7 +22,7 @@ export interface PlatformApiOptions {
 export type Said =
   | { readonly kind: 'done'; readonly body: Readonly<Record<string, unknown>> }
   | { readonly kind: 'refused'; readonly status: number; readonly body: Readonly<Record<string, unknown>> }
-  | { readonly kind: 'unknown'; readonly cause: unknown }
+  | { readonly kind: 'unknown'; readonly why: string }
 
 /** The REST API of a ledger elsewhere. It never throws. */
 export class PlatformApi {
@@ -52,12 +53,28 @@ export class PlatformApi {
       const read = readJson('The ledger', answer, MOST_BYTES)
       if (status >= 200 && status < 300) return { kind: 'done', body: fieldsOf(await read) }
       const told = fieldsOf(await read.catch(() => ({})))
-      if (status < 400 || status >= 500 || MAY_PASS.has(status)) return { kind: 'unknown', cause: new Error(`It answered with ${status}`) }
+      if (status < 400 || status >= 500 || MAY_PASS.has(status)) return { kind: 'unknown', why: answered(status, told) }
       return { kind: 'refused', status, body: told }
-    } catch (cause) {
-      return { kind: 'unknown', cause }
+    } catch (thrown) {
+      return { kind: 'unknown', why: failureOf(thrown) }
     }
   }
+}
+
+/** A word of a code, such as `agent_offline`: nothing that could hold a token. */
+const WORD = /^[a-z][a-z_.-]{0,47}$/
+
+/** What an operator is told of an answer. Its text may repeat the token, so only its status and its code are shown. */
+export function answered(status: number, body: Readonly<Record<string, unknown>>): string {
+  const code = codeOf(body)
+  return `It answered with ${status}${WORD.test(code) ? ` (${code})` : ''}`
+}
+
+/** Why there was no answer. An error of Node is known by its code, such as `ECONNREFUSED`. */
+function failureOf(thrown: unknown): string {
+  const { code, cause } = thrown as { readonly code?: unknown; readonly cause?: { readonly code?: unknown } }
+  const found = thrown instanceof UampError ? (cause?.code ?? thrown.message) : code
+  return typeof found === 'string' ? found : UampError.from(thrown).message
 }
 
 /** An amount in an answer: a text, or a number of some ledgers. */

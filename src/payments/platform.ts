@@ -9,7 +9,7 @@ import type { Json, Slot } from '../protocol/json.ts'
 import type { Payment } from '../protocol/payment.ts'
 import { backoff } from '../wire/backoff.ts'
 import type { PaymentMethod } from './method.ts'
-import { amountOf, codeOf, PlatformApi, type Said } from './platform-api.ts'
+import { amountOf, answered, codeOf, PlatformApi, type Said } from './platform-api.ts'
 import type { PaymentFacts } from './underway.ts'
 
 /** How long a lock may be open there: longer than a turn. */
@@ -47,7 +47,7 @@ export interface PlatformOptions extends PlatformSettings {
 /** What is to be settled for a lock elsewhere, until its outcome is known and for some time after that. Nothing of its token is in it. */
 interface Pending {
   readonly id: string
-  readonly state: 'authorised' | 'settling' | 'settled'
+  readonly state: 'authorised' | 'settling' | 'settled' | 'released'
   readonly tenant: string
   readonly lock: string
   /** A whole number of 10⁻⁹ units, as text. While the agent still works, and if it is never paid, 0: the lock is then released. */
@@ -121,8 +121,7 @@ export class PlatformMethod implements PaymentMethod {
     // An answer whose payment could not be written down would be heard for nothing.
     await this.#options.store.probe?.()
     const waiting = await this.unsettled()
-    if (waiting >= MOST_WAITING)
-      return this.#failed('sell anything', { kind: 'unknown', cause: new Error(`${waiting} payments wait for it`) })
+    if (waiting >= MOST_WAITING) return this.#failed('sell anything', { kind: 'unknown', why: `${waiting} payments wait for it` })
     const verified = await this.#api.ask('POST', 'verify', { token, agent })
     if (verified.kind !== 'done') return this.#failed('verify a payment token', verified)
     const { valid, currency: holds, expiresAt } = verified.body
@@ -136,11 +135,11 @@ export class PlatformMethod implements PaymentMethod {
     const { lockId } = locked.body
     const given = amountOf(locked.body, 'lockedAmount', 'lockedAmountDollars')
     if (typeof lockId !== 'string' || lockId === '' || given === undefined) {
-      return this.#failed('lock money', { kind: 'unknown', cause: new Error('Its answer names no lock') })
+      return this.#failed('lock money', { kind: 'unknown', why: 'Its answer names no lock' })
     }
     if (given < amount) {
       this.#release(lockId)
-      return this.#failed('lock money', { kind: 'unknown', cause: new Error('It locked less than was asked for') })
+      return this.#failed('lock money', { kind: 'unknown', why: 'It locked less than was asked for' })
     }
     return this.#lock(asked, lockId, { expiresAt: timeIn(expiresAt), balance: balance === undefined ? undefined : balance - amount })
   }
@@ -236,11 +235,12 @@ export class PlatformMethod implements PaymentMethod {
     }
   }
 
-  /** A payment that has moved can still be looked at. */
+  /** A payment that has moved can still be looked at, and one that its payer was told of although it never will. */
   #decided(pending: Pending, outcome: Exclude<Outcome, 'unknown'>): Promise<unknown> {
     const { store } = this.#options
-    if (outcome !== 'settled' || pending.amount === '0') return store.delete(keyOf(pending))
-    return store.set(keyOf(pending), { ...pending, state: 'settled' } as unknown as Json, { ttlMs: KEPT_MS })
+    if (pending.amount === '0') return store.delete(keyOf(pending))
+    const state = outcome === 'settled' ? 'settled' : 'released'
+    return store.set(keyOf(pending), { ...pending, state } as unknown as Json, { ttlMs: KEPT_MS })
   }
 
   async find(tenant: string, id: string): Promise<PaymentFacts | undefined> {
@@ -274,7 +274,8 @@ export class PlatformMethod implements PaymentMethod {
     if (said.kind === 'done' && said.body['success'] !== false && (charged === undefined || charged === amount)) return 'settled'
     const { log } = this.#options
     const told = charged === undefined ? {} : { charged: formatAmount(charged) }
-    log('error', 'The ledger elsewhere did not settle a payment as it was asked to', { payment: id, lock, response, ...told })
+    const about = { payment: id, lock, response, reason: reasonOf(said), ...told }
+    log('error', 'The ledger elsewhere did not settle a payment as it was asked to', about)
     if (said.kind === 'refused') this.#release(lock)
     return refused('payment_failed', 'The ledger of the payment token did not settle the payment')
   }
@@ -325,14 +326,19 @@ export class PlatformMethod implements PaymentMethod {
     if (code.includes('expired')) return refused('token_expired', 'The payment token has expired')
     if (code.includes('token')) return refused('token_invalid', 'The payment token is not valid')
     this.#warn(what, said)
-    return refused('payment_failed', 'The ledger of the payment token could not be asked')
+    if (said.kind === 'refused') return refused('payment_failed', 'The ledger of the payment token does not take it for this agent')
+    return refused('payment_failed', 'The ledger of the payment token cannot be asked now: try again later')
   }
 
   #warn(what: string, said: Said): void {
-    const reason =
-      said.kind === 'unknown' ? UampError.from(said.cause).message : said.kind === 'refused' ? `status ${said.status}` : 'its answer'
-    this.#options.log('warn', `The ledger elsewhere could not ${what}`, { network: this.#network, reason })
+    this.#options.log('warn', `The ledger elsewhere could not ${what}`, { network: this.#network, reason: reasonOf(said) })
   }
+}
+
+/** For the operator. */
+function reasonOf(said: Said): string {
+  if (said.kind === 'unknown') return said.why
+  return said.kind === 'refused' ? answered(said.status, said.body) : 'Its answer says something else'
 }
 
 function keyOf({ tenant, id }: Pick<Pending, 'tenant' | 'id'>): string {

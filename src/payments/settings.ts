@@ -21,6 +21,15 @@ export function isPayments(given: Payments | PaymentSettings): given is Payments
   return 'authorise' in given
 }
 
+const FIELDS: readonly string[] = ['perDay', 'platform', 'x402', 'ap2'] satisfies (keyof PaymentSettings)[]
+
+/** Throws for a field that there is not: a bound that is misspelt would be none. */
+export function checkSettings(given: PaymentSettings): void {
+  const unknown = Object.keys(given).find((name) => !FIELDS.includes(name))
+  if (unknown === undefined) return
+  throw new UampError('invalid_request', `payments has no field "${unknown}": there are ${FIELDS.join(', ')}`)
+}
+
 /** Amounts by currency, as the ledger counts them. Throws where one is none. */
 export function amountsIn(given: Readonly<Record<string, string>>, what: string): Record<string, bigint> {
   return Object.fromEntries(

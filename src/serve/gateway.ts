@@ -17,7 +17,7 @@ import { redactedLog } from '../core/secrets/redaction.ts'
 import { Secrets, secretsOf } from '../core/secrets/secrets.ts'
 import { Ledger } from '../payments/ledger.ts'
 import { methodsOf } from '../payments/methods.ts'
-import { amountsIn, isPayments, type PaymentSettings } from '../payments/settings.ts'
+import { amountsIn, checkSettings, isPayments, type PaymentSettings } from '../payments/settings.ts'
 import { Live } from '../server/live.ts'
 import { Metrics } from '../server/metrics.ts'
 import { guardedHttp } from '../server/node/guarded-http.ts'
@@ -93,6 +93,7 @@ export function openGateway({ data, limits = {}, outbound: rules, blobs = openBl
   const authorize = access && {
     authorize: (...asked: Parameters<Access['authorize']>) => revocations.find(asked[0]) === undefined && access.authorize(...asked),
   }
+  if (!isPayments(asked)) checkSettings(asked)
   const perDay = isPayments(asked) ? undefined : amountsIn(asked.perDay ?? {}, 'payments.perDay')
   const closing = new AbortController()
   const own = nodeHttp()

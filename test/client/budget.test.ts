@@ -191,3 +191,9 @@ test('a budget remembers a bounded number of answers, and goes on to pay', async
     await wallet.done?.(asked, { payment: payment as Payment, charged: '0.01' })
   }
 })
+
+test('a bound that is misspelt is refused, and so is a token that is no text', () => {
+  const misspelt = { percall: '0.05' } as object
+  expect(() => budget(tokenWallet('t'), misspelt)).toThrow('A budget has no option "percall": there are perCall, perDay, currency, above')
+  for (const wrong of [{ token: 't' }, undefined]) expect(() => tokenWallet(wrong as never)).toThrow('A payment token is a text')
+})

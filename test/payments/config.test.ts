@@ -5,6 +5,10 @@ import { expect, test } from 'vitest'
 import { assemble, examine } from '../../src/config/assemble.ts'
 import { Modules } from '../../src/config/modules.ts'
 import { readSource } from '../../src/config/source.ts'
+import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
+import type { AgentPrice } from '../../src/core/ports/payments.ts'
+import type { PaymentSettings } from '../../src/payments/settings.ts'
+import { startServer } from '../support/server.ts'
 import { verifies } from '../support/verifies.ts'
 
 function context() {
@@ -122,4 +126,33 @@ payments:
   )
   const { mistakes } = await examine(source, by)
   expect(mistakes).toEqual([expect.stringMatching(/:4: payments\.x402\.network must be an EVM network, such as "eip155:8453"$/)])
+})
+
+test('a chain whose contract nobody knows needs its address, and a price alone needs a field', async () => {
+  const by = context()
+  const source = await sourceOf(
+    `agents:
+  - name: seller
+    model: openai/gpt-5-mini
+    price: "0.05"
+payments:
+  x402: { payTo: "0x209693Bc6afc0C5328bA36FaF03C514EF312287C", network: eip155:1, facilitator: https://x402.org/facilitator }
+`,
+    by,
+  )
+  const { mistakes } = await examine(source, by)
+  expect(mistakes).toEqual([
+    expect.stringMatching(/:4: agents\[0\]\.price must be an object, such as \{ call: "0\.01" \} or \{ input: "3", output: "15" \}$/),
+    expect.stringMatching(
+      /:6: payments\.x402\.asset is missing: USDC is known on eip155:8453 and eip155:84532; elsewhere name a contract$/,
+    ),
+  ])
+})
+
+test('in code, too, a price or a bound that is misspelt is refused: it would be none', async () => {
+  const priced = (price: unknown) => defineAgent('shop', async function* () {}, { price: price as AgentPrice })
+  expect(() => priced({ cal: '0.01' })).toThrow('A price has no field "cal": there are currency, call, input')
+  expect(() => priced('0.01')).toThrow('A price is an object such as { call: "0.05" }, but not "0.01"')
+  const payments = { perday: { USD: '5' } } as PaymentSettings
+  await expect(startServer(priced({ call: '0.01' }), { payments })).rejects.toThrow('payments has no field "perday": there are perDay')
 })

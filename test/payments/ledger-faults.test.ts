@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { ServerEvent } from '../../src/protocol/events.ts'
 import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import { text } from '../../src/core/agent-kit/drafts.ts'
+import { storeKey } from '../../src/core/basics/store-key.ts'
 import type { Asked } from '../../src/core/ports/payments.ts'
 import { UampError } from '../../src/protocol/errors.ts'
 import { Accounts } from '../../src/payments/accounts.ts'
@@ -155,6 +156,24 @@ test('while the disk is full, no answers are begun that nobody could be charged 
   isFull = false
   expect(await say()).toMatchObject({ type: 'response.done' })
   expect([runs, money()]).toEqual([2, { left: 90, locked: 0 }])
+})
+
+test('a check rests while it adds up the movements of an account once more, which may be a million', async () => {
+  const { ledger, store } = await world([agent])
+  const [from, to] = ['outside:USD', 'agent:USD:paid']
+  for (let move = 0; move < 1_200; move++) await ledger.transfer('default', { kind: 'deposit', from, to, amount: PART, currency: 'USD' })
+  const rests = async (): Promise<number> => {
+    let count = 0
+    await checkLedger(store, new Accounts(store), async () => void count++)
+    return count
+  }
+  const before = await rests()
+  // A balance that differs is what makes it look again.
+  const key = storeKey('default', 'money-account', to)
+  const written = await store.get(key)
+  expect(written).toBeDefined()
+  await store.set(key, { ...(written?.value as object), balance: '1' })
+  expect(await rests()).toBeGreaterThan(before)
 })
 
 test('a check while money moves finds no problem that is none', async () => {

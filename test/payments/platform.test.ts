@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect } from 'vitest'
+import { expect, test } from 'vitest'
 import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import { otherLedger, TOKEN } from '../support/other-ledger.ts'
 import { complete } from '../support/paying.ts'
@@ -70,6 +70,34 @@ for (const [name, meddle] of REFUSALS) {
     expect(JSON.stringify(server.logged)).not.toContain(TOKEN)
   })
 }
+
+const SAID: readonly (readonly [reason: string, told: RegExp, Meddle])[] = [
+  ['It answered with 503', /cannot be asked now/, () => ({ status: 503, body: { error: { code: `no-${TOKEN}` } } })],
+  [
+    'It answered with 404 (agent_offline)',
+    /does not take it for this agent/,
+    ({ path }) =>
+      path.endsWith('/lock') ? { status: 404, body: { error: { code: 'agent_offline', message: `No agent for ${TOKEN}` } } } : undefined,
+  ],
+  [
+    'Its answer names no lock',
+    /cannot be asked now/,
+    ({ path }) => (path.endsWith('/lock') ? { body: { lockedAmount: '0.25' } } : undefined),
+  ],
+]
+test.each(SAID)('the operator is told what the ledger answered: %s', async (reason, told, meddle) => {
+  const { server, buy } = await sold(meddle)
+  const { error } = (await (await buy()).json()) as { error: { message: string } }
+  expect(error.message).toMatch(told)
+  expect(server.logged.filter(({ message }) => message.includes('elsewhere')).map(({ fields }) => fields?.['reason'])).toEqual([reason])
+})
+
+test('the operator is told that no ledger listens', async () => {
+  const payments = { platform: { url: 'http://127.0.0.1:1/api/payments' } }
+  const { url, logged } = await startServer([seller], { payments, outbound: { allow: ['127.0.0.1'] } })
+  expect((await complete(url, 'seller', { token: TOKEN })).status).toBe(402)
+  expect(logged.find(({ message }) => message.includes('elsewhere'))?.fields).toMatchObject({ reason: 'ECONNREFUSED' })
+})
 
 verifies('platform.refuses', 'a ledger that settles another amount gets no answer from the agent', async () => {
   const { server, buy } = await sold(({ path }) => (path.endsWith('/settle') ? { body: { success: true, charged: '9.00' } } : undefined))

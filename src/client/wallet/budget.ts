@@ -43,7 +43,10 @@ class Budget implements Wallet {
   #spent = 0n
 
   constructor(wallet: Wallet, options: BudgetOptions) {
-    const { perCall, perDay, currency = 'USD', above, now = Date.now } = options
+    const { perCall, perDay, currency = 'USD', above, now = Date.now, ...unknown } = options
+    // A bound that is misspelt would be none.
+    for (const name of Object.keys(unknown))
+      throw new TypeError(`A budget has no option "${name}": there are perCall, perDay, currency, above`)
     this.#wallet = wallet
     this.#options = options
     this.#currency = currency

@@ -6,6 +6,8 @@ export type PayTokenSource = string | (() => string | Promise<string>)
 
 /** Pays with a token. One that was refused is not tried again, unless the function gives another. */
 export function tokenWallet(source: PayTokenSource): Wallet {
+  if (typeof source !== 'string' && typeof source !== 'function')
+    throw new TypeError('A payment token is a text, or a function that gets one')
   let last: string | undefined
   return {
     async pay(invoice) {

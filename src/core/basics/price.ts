@@ -8,10 +8,15 @@ const PER_MILLION = 1_000_000n
 const MOST_SECONDS = 4e9
 /** The amounts that a price may have. */
 const AMOUNTS = ['call', 'input', 'cached', 'output', 'audioSecond', 'reserve'] as const
+const FIELDS: readonly string[] = ['currency', ...AMOUNTS, 'free', 'tools']
 const PERIODS: readonly FreeQuota['per'][] = ['hour', 'day', 'month']
 
 /** Throws a `TypeError` that says what is wrong with a price. */
 export function checkPrice<P extends AgentPrice>(price: P): P {
+  if (typeof price !== 'object') throw new TypeError(`A price is an object such as { call: "0.05" }, but not ${JSON.stringify(price)}`)
+  // An agent whose price is misspelt would be free.
+  const unknown = Object.keys(price).find((name) => !FIELDS.includes(name))
+  if (unknown !== undefined) throw new TypeError(`A price has no field "${unknown}": there are ${FIELDS.join(', ')}`)
   const { currency = 'USD', free, tools = {} } = price
   checkCurrency(currency)
   for (const name of AMOUNTS) if (price[name] !== undefined) amountIn(price[name])

@@ -8,6 +8,7 @@ import { createGateway } from '../engine/gateway.ts'
 import type { CoreLimits } from '../basics/limits.ts'
 import type { Session, SessionInit } from '../ports/session.ts'
 import type { Store } from '../ports/store.ts'
+import type { Logger } from '../ports/transport.ts'
 
 const DAY = 24 * 3_600_000
 const ENDS = new Set(['response.done', 'response.error', 'response.cancelled'])
@@ -17,13 +18,13 @@ const echo = defineAgent('echo', async function* (turn) {
   yield text(`${turn.messages.at(-1)?.content}`)
 })
 
-function start({ store, limits = {} }: { store?: Store; limits?: Partial<CoreLimits> } = {}) {
+function start({ store, limits = {}, log }: { store?: Store; limits?: Partial<CoreLimits>; log?: Logger } = {}) {
   const clock = { now: Date.UTC(2026, 0, 1) }
   const now = (): number => clock.now
   const agents = new AgentRegistry()
   agents.add(echo)
   const kept = store ?? memoryStore({ now })
-  const gateway = createGateway({ agents, store: kept, limits: { unloadMs: 0, ...limits }, now })
+  const gateway = createGateway({ agents, store: kept, limits: { unloadMs: 0, ...limits }, now, ...(log && { log }) })
   onTestFinished(() => gateway.close())
   return { gateway, store: kept, clock }
 }
@@ -88,6 +89,20 @@ test('of a session with more than 1,000 responses the others were kept for ever'
   await session.release()
   expect(await gateway.remove(session.id, principal)).toBe(true)
   expect(await keysIn(store)).toEqual([])
+})
+
+test('a store that is full of what is never removed says so, once', async () => {
+  const told: string[] = []
+  const log: Logger = (level, message) => void (level === 'error' && told.push(message))
+  const { gateway, store } = start({ limits: { storedBytes: 1_000 }, log })
+  await store.set('default/money/pay_1', { description: 'x'.repeat(2_000) })
+  await gateway.sweep()
+  await gateway.sweep()
+  expect(told).toEqual([expect.stringMatching(/movements of money: raise it/)])
+  expect(await store.get('default/money/pay_1')).toBeDefined()
+  await store.delete('default/money/pay_1')
+  await gateway.sweep()
+  expect(told).toHaveLength(1)
 })
 
 test('attaching to stored sessions had no limit', async () => {

@@ -27,6 +27,7 @@ export interface RetentionOptions {
 export class Retention {
   readonly #options: RetentionOptions
   readonly #records: Records
+  #isFull = false
   #measureAt = -Infinity
   #searchAt = -Infinity
 
@@ -63,14 +64,22 @@ export class Retention {
 
   async #keepTotal(signal: AbortSignal): Promise<void> {
     const { limits, log } = this.#options
-    let removed = 0
-    while (!signal.aborted && (await this.#records.store.bytes()) > limits.storedBytes) {
+    let [removed, isFull] = [0, false]
+    while (!signal.aborted && (isFull = (await this.#records.store.bytes()) > limits.storedBytes)) {
       const some = await this.#removeOldest(Math.min(removed + 1, REMOVED_AT_ONCE))
       if (some === 0) break
       removed += some
       await this.#tidy(signal)
     }
     if (removed > 0) log('warn', 'The oldest sessions were removed: the store is full', { removed, storedBytes: limits.storedBytes })
+    // Told once: otherwise each session goes as soon as nobody uses it, and nobody knows why.
+    if (isFull && !this.#isFull) {
+      const { storedBytes } = limits
+      log('error', 'More is stored than storedBytes, and what is left cannot be removed, such as movements of money: raise it', {
+        storedBytes,
+      })
+    }
+    this.#isFull = isFull
   }
 
   async #removeOldest(most: number): Promise<number> {

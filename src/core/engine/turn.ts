@@ -273,7 +273,7 @@ export class ActiveTurn extends TurnFacts implements Turn, Asker {
       left--
       if ((left & 15) !== 0 && text !== undefined && text.length < SHORT) continue
       this.#checkSize(this.output.size)
-      if (log.full) await this.questions.unread(log.room(this.signal))
+      if (log.full) await (log.isStoreLate ? log.room(this.signal) : this.questions.unread(log.room(this.signal)))
       else if (left <= 0 || performance.now() > until) await turnstile.pass(slices++ % SLICES !== 0)
       else continue
       left = SLICE_EVENTS

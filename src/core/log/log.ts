@@ -198,18 +198,19 @@ export class Log implements ReadableLog, CommittedLog {
 
   /** Throws `overloaded` when the store is so far behind that further events would only pile up in memory. */
   checkStore(): void {
-    if (!this.#isStoreLate()) return
+    if (!this.isStoreLate) return
     throw new UampError('overloaded', 'The store does not keep up: try again shortly', { details: { retry_after: 5 } })
   }
 
-  #isStoreLate(): boolean {
+  /** True if the writer waits for the store, and not for a reader. */
+  get isStoreLate(): boolean {
     const store = this.#store
     return store !== undefined && (this.head - store.committed > STORE_EVENTS || store.uncommittedBytes > STORE_BYTES)
   }
 
   /** True when the writer must wait for a reader or the store. */
   get full(): boolean {
-    if (this.#isStoreLate()) return true
+    if (this.isStoreLate) return true
     if (this.#readers.size === 0) {
       if (this.onDetach === 'finish' && this.#store) return false
       return this.head - this.#detachedAt.seq > DETACHED_EVENTS || this.#written - this.#detachedAt.written > DETACHED_BYTES

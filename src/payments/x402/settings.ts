@@ -58,6 +58,8 @@ export function x402Config(given: X402Settings): X402Config {
   const extra = given.extra ?? (asset === usual?.asset ? usual?.extra : undefined)
   if (typeof network !== 'string' || !NETWORK.test(network)) throw wrong('network', 'must be an EVM network, such as "eip155:8453"')
   if (typeof payTo !== 'string' || !ADDRESS.test(payTo)) throw wrong('payTo', 'must be an address: 0x and 40 digits')
+  if (asset === undefined)
+    throw wrong('asset', `is missing: USDC is known on ${Object.keys(USDC).join(' and ')}; elsewhere name a contract`)
   if (typeof asset !== 'string' || !ADDRESS.test(asset)) throw wrong('asset', 'must be the address of a contract')
   if (typeof extra?.name !== 'string' || typeof extra.version !== 'string')
     throw wrong('extra', 'must have the name and version of the asset')

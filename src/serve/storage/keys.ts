@@ -12,6 +12,10 @@ export const describe: Describe = (parts, { index }): Described | undefined => {
       return { kind, owner: third, ...sessionIn(index), of: storeKey(tenant, 'a2a-task', third, fourth) }
     case 'omnia':
       return third === 'position' ? { kind: 'omnia-position', session: fourth } : { kind: UPLOAD, ...ownerIn(index), ...timeIn(index) }
+    // What bounds a caller is not theirs to have removed: their free calls would begin anew. It goes by itself.
+    case 'money-free':
+    case 'money-spent':
+      return { kind }
     default:
       return undefined
   }

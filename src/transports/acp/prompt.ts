@@ -10,6 +10,7 @@ import { fieldsOf, type Slot } from '../../protocol/json.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { SessionConfig } from '../../protocol/session-config.ts'
 import { formatOf, type ContentBlock } from '../../wire/acp/blocks.ts'
+import { paidIn } from '../../wire/payment.ts'
 import type { RpcId } from '../../wire/json-rpc.ts'
 import type { Terminals } from './terminals.ts'
 
@@ -126,7 +127,7 @@ export function ending(event: EventOf<'response.done' | 'response.cancelled'>): 
   if (event.type === 'response.cancelled') return { stopReason: 'cancelled' }
   const { response_id: responseId, signature } = event
   const { usage, extensions } = event.response
-  const uamp = { responseId, ...(usage && { usage }), ...(signature !== undefined && { signature }) }
+  const uamp = { responseId, ...(usage && { usage }), ...(signature !== undefined && { signature }), ...paidIn(extensions) }
   // A remote ACP agent may give a reason that only ACP has.
   const own = fieldsOf(extensions?.['acp'])['stopReason'] === 'max_turn_requests' ? 'max_turn_requests' : undefined
   return { stopReason: own ?? STOP_REASONS.get(stopReason(event)) ?? 'end_turn', _meta: { uamp } }

@@ -6,6 +6,7 @@ import type { EventOf, ServerEvent } from '../../protocol/events.ts'
 import { fieldsOf } from '../../protocol/json.ts'
 import type { Delta } from '../../protocol/server-events.ts'
 import { wholeInput } from '../../protocol/usage.ts'
+import { paidIn } from '../../wire/payment.ts'
 import { Answer } from './answer.ts'
 import type { AgUiEvent, Out } from './events.ts'
 import { idIn } from './ids.ts'
@@ -289,7 +290,11 @@ export class RunEncoder extends ResponseFold {
   #done(event: EventOf<'response.done'>): void {
     const { response, signature } = event
     const stop_reason = stopReason(event)
-    const known = { ...(signature !== undefined && { signature }), ...(stop_reason !== undefined && { stop_reason }) }
+    const known = {
+      ...(signature !== undefined && { signature }),
+      ...(stop_reason !== undefined && { stop_reason }),
+      ...paidIn(response.extensions),
+    }
     // The result of a remote agent's run.
     const { result } = fieldsOf(response.extensions?.['ag-ui'])
     this.#finish({ type: 'success' }, { questions: isWaiting(event) ? this.questions : [], uamp: known, result })

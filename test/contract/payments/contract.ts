@@ -35,6 +35,7 @@ export function contract(drivers: readonly Driver[]): void {
       expect(asked).toMatchObject({ end: 'asked', text: '', demand: { amount: '0.05', currency: 'USD' } })
       const paid = await client.pay(token)
       expect(paid).toMatchObject({ end: 'done', text: ANSWER })
+      if (paid.paid) expect(paid.paid).toEqual([{ payment_id: expect.any(String), scheme: 'token', amount: '0.05', currency: 'USD' }])
       if (paid.events) {
         const before = driver.name === 'AG-UI' || driver.name.startsWith('ACP') || driver.name === 'Omnia' ? [] : ['payment.required']
         // A run is one request and its reply: nobody is there any more to hear the balance.

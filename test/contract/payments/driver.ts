@@ -12,6 +12,8 @@ export interface Told {
   demand?: Demand | undefined
   /** The events about payments, and `text` for words, in order; undefined where the protocol has no place for them. */
   events?: Wire[] | undefined
+  /** The payments that the end tells, where the protocol's end has a place for them. */
+  paid?: Wire[] | undefined
 }
 
 export interface Demand {

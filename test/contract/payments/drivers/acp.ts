@@ -33,7 +33,7 @@ const acp = (name: string, connect: (url: string) => Connect): Driver => ({
         .filter(({ type }, index, all) => type !== 'text' || all[index - 1]?.type !== 'text')
       if (error?.code === -32402) return { text, end: 'asked', demand: demandIn(error.data.accepts), events }
       if (error) return { text, end: `error ${error.data?.code}`, events }
-      return { text, end: result.stopReason === 'end_turn' ? 'done' : result.stopReason, events }
+      return { text, end: result.stopReason === 'end_turn' ? 'done' : result.stopReason, events, paid: result._meta?.uamp?.payments ?? [] }
     }
     return {
       say(said, paying) {

@@ -45,6 +45,7 @@ export const agUi: Driver = {
             told.demand = demandOf({ requirements, extra: accepts[0].extra })
             told.end = 'asked'
           } else told.end = event['outcome'].type === 'success' ? 'done' : event['outcome'].type
+          told.paid = event['metadata']?.uamp?.payments ?? []
         }
       } catch (thrown) {
         if (!(thrown instanceof Refused)) throw thrown

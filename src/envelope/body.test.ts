@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { outcome } from '../../test/support/envelopes.ts'
 import { verifies } from '../../test/support/verifies.ts'
 import { bodyOf, openBody, type OpenOptions } from './body.ts'
-import type { Body } from './schema.ts'
+import { COMPRESSIONS, ENCODINGS, type Body } from './schema.ts'
 
 const MOST = 1_000_000
 /** Unpacks to no more than its bound, as the port demands. */
@@ -39,6 +39,17 @@ verifies('envelope:encoding', 'every encoding and compression has its content, a
   expect(await text(packed(brotliCompressSync(HELLO), 'br'), { brotli })).toBe(HELLO)
   expect(await refusal(packed(gzipSync(Buffer.alloc(MOST + 1, 'abc'))))).toBe('4.13 body')
   expect(await refusal(packed(brotliCompressSync(Buffer.alloc(MOST + 1)), 'br'), { brotli })).toBe('4.13 body')
+})
+
+test('every encoding that is known goes with every compression, but text with none', async () => {
+  const pack = { none: Buffer.from(HELLO), gzip: gzipSync(HELLO), br: brotliCompressSync(HELLO) }
+  for (const encoding of ENCODINGS) {
+    for (const compression of COMPRESSIONS) {
+      const of = body(pack[compression].toString(encoding), encoding, compression)
+      const isText = encoding === 'utf-8' && compression !== 'none'
+      expect([encoding, compression, await refusal(of, { brotli })]).toEqual([encoding, compression, isText ? '4.00 encoding' : 'accepted'])
+    }
+  }
 })
 
 test.each([

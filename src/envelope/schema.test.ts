@@ -4,7 +4,7 @@ import { verifies } from '../../test/support/verifies.ts'
 import { canonicalJson } from '../protocol/canonical-json.ts'
 import { parseValue } from '../wire/parse.ts'
 import { readEnvelope } from './message.ts'
-import { Delta, INTENTS, Manifest, messageKey } from './schema.ts'
+import { Delta, DELTA_TYPES, INTENTS, Manifest, MessageId, messageKey, StreamId, Timestamp } from './schema.ts'
 import { envelopeSchemas } from './schemas.ts'
 
 const V4 = '6f2b1a60-3d7e-4c35-9a5b-0c1d2e3f4a5b'
@@ -220,7 +220,8 @@ test('deltas and manifests', async () => {
   const manifest = { agent: 'uamp/1.0', description: '', intents: [], body_types: [], auth: ['mtls'], limits: {} }
   const deltaWith = (more: object) => outcome(() => parseValue(Delta, { ...delta, ...more }))
   const manifestWith = (more: object) => outcome(() => parseValue(Manifest, { ...manifest, ...more }))
-  for (const more of [{}, { payload: {} }, { delta_seq: 1e9 }]) expect(await deltaWith(more)).toBe('accepted')
+  for (const more of [{}, { payload: {} }, { delta_seq: 1e9 }, ...DELTA_TYPES.map((type) => ({ type }))])
+    expect(await deltaWith(more)).toBe('accepted')
   for (const more of [
     { delta_seq: undefined },
     { delta_seq: -1 },
@@ -236,6 +237,17 @@ test('deltas and manifests', async () => {
     expect(await manifestWith(more)).toBe('accepted')
   for (const more of [{ agent: 'uamp/1x0' }, { agent: 'uamp/2.0' }, { limits: { x: 1 } }, { did: 'did:web:a' }, { auth: ['basic'] }]) {
     expect(await manifestWith(more)).not.toBe('accepted')
+  }
+})
+
+test('ids, times and names of streams have the same form alone, as in a path', async () => {
+  for (const [schema, good, bad] of [
+    [MessageId, V4, `${V4}/..`],
+    [Timestamp, QUESTION.ts, 'now'],
+    [StreamId, 'str-42', 'a b'],
+  ] as const) {
+    expect(parseValue(schema, good)).toBe(good)
+    expect(await outcome(() => parseValue(schema, bad))).toBe('4.00')
   }
 })
 

@@ -17,6 +17,7 @@ const LONGEST = [
   'test/docs/snippets.test.ts',
   'test/fuzz/fuzz.test.ts',
   'test/sizes/large.test.ts',
+  'test/envelope/second-implementation.test.ts',
   'test/money/money.test.ts',
   'test/chaos/chaos.test.ts',
   'test/month.test.ts',

@@ -67,8 +67,8 @@ export function uampTransports<R extends Rows>(area: Area, rows: R, gap?: string
 }
 
 /** The requirements of signed messages between organisations. */
-export function envelope<R extends Rows>(rows: R): Listed<R> {
-  return listed({ area: 'envelope', source: (section) => `UAMP envelope 1.0 §${section}`, gap: 'envelope' }, rows)
+export function envelope<R extends Rows>(rows: R, gap?: string): Listed<R> {
+  return listed({ area: 'envelope', source: (section) => `UAMP envelope 1.0 §${section}`, gap }, rows)
 }
 
 /** The requirements of one of OpenAI's protocols. */

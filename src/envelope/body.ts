@@ -27,9 +27,9 @@ export async function openBody({ content, encoding = 'utf-8', compression = 'non
   throw envelopeError('4.15', `The compression "${compression.slice(0, 32)}" is not supported`, 'compression')
 }
 
-/** A body for bytes, or for a text as it is. */
+/** A body for bytes, or for a text as it is. Half of a surrogate pair, as at the end of a text that was cut, is no text and is replaced. */
 export function bodyOf(type: string, content: string | Uint8Array): Body {
-  return typeof content === 'string' ? { type, content } : { type, content: base64(content), encoding: 'base64' }
+  return typeof content === 'string' ? { type, content: content.toWellFormed() } : { type, content: base64(content), encoding: 'base64' }
 }
 
 function decoded(content: string, encoding: string, maxBytes: number): Uint8Array {
@@ -67,9 +67,16 @@ async function gunzip(packed: Uint8Array, maxBytes: number): Promise<Uint8Array>
     if ((size += piece.length) > maxBytes) throw new RangeError('The body is too large')
     pieces.push(piece)
   }
+  if (size !== sizeAtEnd(packed)) throw new TypeError('Something follows the packed bytes')
   return joinedBytes(pieces)
 }
 
+/** How large a gzip says it is. What follows it is left out by some runtimes, and unpacked or refused by others. */
+function sizeAtEnd(packed: Uint8Array): number {
+  const { buffer, byteOffset, length } = packed
+  return length < 4 ? 0 : new DataView(buffer, byteOffset + length - 4).getUint32(0, true)
+}
+
 function tooLarge(): Error {
-  return envelopeError('4.13', 'The body is too large')
+  return envelopeError('4.13', 'The body is too large', 'body')
 }

@@ -1,17 +1,28 @@
+import { base64Url } from '../protocol/base64.ts'
 import { isRecord, recordsIn } from '../protocol/records.ts'
+import { bytesOf } from '../wire/compact-jws.ts'
 import { envelopeError } from './codes.ts'
-import { didOf, didUrl } from './did.ts'
+import { didOf, didUrl, isSameDid } from './did.ts'
 import type { SignatureAlg, VerifyKey } from './signature.ts'
 
 /** Keys of a document that are looked at. */
 const METHODS = 64
-/** Keys that may be tried for one signature. */
-const MOST_KEYS = 8
 /** The kind of key that each algorithm has, and how WebCrypto is told. */
 const KINDS = {
   ES256: { kty: 'EC', crv: 'P-256', import: { name: 'ECDSA', namedCurve: 'P-256' } },
   EdDSA: { kty: 'OKP', crv: 'Ed25519', import: { name: 'Ed25519' } },
 } as const satisfies Record<SignatureAlg, object>
+
+/** The points of Ed25519 of small order, as `x` without its sign: one signature by such a key fits every message. */
+const SMALL_ORDER: ReadonlySet<string> = new Set([
+  'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
+  'AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
+  'JuiVj8KyJ7BFw_SJ8u-Y8NXfrAXTxjM5sTgCiG1T_AU',
+  'xxdqcD1N2E-6PAt2DRBnDyogU_osOczGTsf9d5KsA3o',
+  '7P_______________________________________38',
+  '7f_______________________________________38',
+  '7v_______________________________________38',
+])
 
 /** The relationships whose keys may sign in the name of their DID. */
 const SIGNING = ['assertionMethod', 'authentication'] as const
@@ -60,9 +71,9 @@ export async function signingKeys(document: unknown, did: string): Promise<reado
   for (const method of [...embedded, ...methods]) {
     const id = typeof method['id'] === 'string' ? didUrl(method['id'], did) : ''
     // A key of somebody else may be listed, but does not sign in this name.
-    if (found.has(id) || didOf(id) !== didOf(did) || !(embedded.includes(method) || allowed.has(id))) continue
+    const isTheirs = isSameDid(id, did) && isControlledBy(method['controller'], did)
+    if (found.has(id) || !isTheirs || !(embedded.includes(method) || allowed.has(id))) continue
     found.set(id, importedKey(id, method['publicKeyJwk']))
-    if (found.size === MOST_KEYS) break
   }
   return (await Promise.all(found.values())).filter((key) => key !== undefined)
 }
@@ -74,12 +85,22 @@ export async function importedKey(id: string, jwk: unknown): Promise<VerifyKey |
   const alg = (Object.keys(KINDS) as SignatureAlg[]).find((name) => KINDS[name].kty === kty && KINDS[name].crv === crv)
   if (!alg || typeof x !== 'string' || (alg === 'ES256') !== (typeof y === 'string')) return undefined
   try {
+    if (alg === 'EdDSA' && isOfSmallOrder(x)) return undefined
     // Only what the key consists of: other members could make the import fail, or make another key of it.
     const plain = { kty, crv, x, ...(y !== undefined && { y }) } as JsonWebKey
     return { id, alg, key: await crypto.subtle.importKey('jwk', plain, KINDS[alg].import, true, ['verify']) }
   } catch {
     return undefined
   }
+}
+
+function isOfSmallOrder(x: string): boolean {
+  const withoutSign = bytesOf(x).map((byte, at) => (at === 31 ? byte & 127 : byte))
+  return SMALL_ORDER.has(base64Url(withoutSign))
+}
+
+function isControlledBy(controller: unknown, did: string): boolean {
+  return controller === undefined || (typeof controller === 'string' && isSameDid(controller, did))
 }
 
 function textsIn(value: unknown): string[] {

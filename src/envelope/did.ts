@@ -2,7 +2,8 @@ import { envelopeError } from './codes.ts'
 
 const DID_CHARS = 512
 /** A host of the DNS, or localhost, with an encoded port (did:web §3.1). An address is no name that anybody could vouch for. */
-const HOST = /^(?=.{1,253}(?:%3A|$))(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?(?:%3A[1-9]\d{0,4})?$/i
+const HOST = /^(?=.{1,253}(?:%3A|$))(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?(?:%3A([1-9]\d{0,4}))?$/i
+const MOST_PORT = 65_535
 const SEGMENT = /^[A-Za-z0-9._-]+$/
 
 /** A `did:web` in its parts. */
@@ -18,7 +19,9 @@ export interface WebDid {
 export function webDid(did: string): WebDid | undefined {
   if (did.length > DID_CHARS || !did.startsWith('did:web:')) return undefined
   const [name = '', ...path] = did.slice('did:web:'.length).split(':')
-  if (!HOST.test(name) || !path.every((part) => SEGMENT.test(part) && part !== '.' && part !== '..')) return undefined
+  const named = HOST.exec(name)
+  if (!named || Number(named[1] ?? 0) > MOST_PORT || !path.every((part) => SEGMENT.test(part) && part !== '.' && part !== '..'))
+    return undefined
   const host = name.toLowerCase().replace('%3a', ':')
   return { did: ['did:web', host.replace(':', '%3A'), ...path].join(':'), host, path }
 }
@@ -34,7 +37,7 @@ export function documentUrl(did: string): string {
 export function didOfUrl(url: string): string {
   const { host, pathname } = new URL(url)
   const path = pathname.split('/').filter((part) => part !== '')
-  return ['did:web', host.replace(':', '%3A'), ...path].join(':')
+  return ['did:web', host.replaceAll(':', '%3A'), ...path].join(':')
 }
 
 /** The DID of a DID URL, which may name a key after `#`. */

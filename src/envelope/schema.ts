@@ -15,9 +15,10 @@ const URI_CHARS = 2048
 const STREAM_ID_CHARS = 128
 const TOKEN_CHARS = 8192
 
-const UUID = /^(?:urn:uuid:)?[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i
+// Without flags, because the published JSON Schema has the pattern alone.
+const UUID = /^(?:[Uu][Rr][Nn]:[Uu][Uu][Ii][Dd]:)?[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-4[0-9A-Fa-f]{3}-[89ABab][0-9A-Fa-f]{3}-[0-9A-Fa-f]{12}$/
 const UTC = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|\+00:00)$/
-const URI = /^[a-z][a-z0-9+.-]*:[!-~]+$/i
+const URI = /^[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9._~:/?#[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+$/
 const HASH = /^sha256:[0-9a-f]{64}$/
 const VISIBLE = /^[!-~]+$/
 

@@ -1,16 +1,18 @@
 import { base64Url } from '../protocol/base64.ts'
-import { bareType, bytesOf, isCanonical, objectIn } from '../wire/compact-jws.ts'
-import { hashOf, payloadOf, signedText } from './canonical.ts'
+import { bareType, bytesOf, isCanonical } from '../wire/compact-jws.ts'
+import { hashOf, payloadOf } from './canonical.ts'
 import { envelopeError } from './codes.ts'
-import { didUrl } from './did.ts'
-import { canonicalJson, sha256 } from '../protocol/canonical-json.ts'
+import { canonicalJson } from '../protocol/canonical-json.ts'
+import { didUrl, isSameDid } from './did.ts'
+import { strictObject } from './strict-json.ts'
 import type { Envelope, Unsigned } from './schema.ts'
 
 /** `typ` of a signature, so that no token passes for one (RFC 8725 §3.11). */
 const TYP = 'uamp+jws'
 /** Names that a header may have. One with `jwk`, `jku` or `x5c` would bring its own key; `crit` and `b64` change what is signed. */
 const HEADER: ReadonlySet<string> = new Set(['alg', 'kid', 'typ'])
-const KID_CHARS = 2048
+/** Keys that are tried for one signature that names none. */
+const MOST_KEYS = 8
 
 /** How WebCrypto is asked for each. */
 const ALGORITHMS = { ES256: { name: 'ECDSA', hash: 'SHA-256' }, EdDSA: { name: 'Ed25519' } } as const
@@ -52,11 +54,13 @@ export interface Verified {
 
 const encoder = new TextEncoder()
 
-/** Signs a message in the name of its sender. */
+/** Signs a message in the name of its sender. Throws what a reader would throw: a message that nobody accepts is not signed. */
 export async function signEnvelope(unsigned: Unsigned, { id, alg, sign }: SigningKey): Promise<Envelope> {
+  // What JSON makes of a date in `ext`, and not the date, is what arrives.
+  const members = strictObject(JSON.stringify(unsigned)) as Unsigned
   const head = encoded(JSON.stringify({ alg, kid: id, typ: TYP }))
-  const body = encoded(payloadOf(await sha256(signedText(unsigned))))
-  return { ...unsigned, sig: `${head}..${base64Url(await sign(encoder.encode(`${head}.${body}`)))}` }
+  const body = encoded(payloadOf(await hashOf(members)))
+  return { ...members, sig: `${head}..${base64Url(await sign(encoder.encode(`${head}.${body}`)))}` }
 }
 
 /** Reads a detached JWS (RFC 7515, appendix F). Throws `4.01` if it is none that is accepted. */
@@ -64,26 +68,36 @@ export function readSignature(sig: string): Signature {
   const parts = sig.split('.', 4)
   const [head = '', body = '', tail = ''] = parts
   const isWhole = parts.length === 3 && isCanonical(head) && isCanonical(tail) && (body === '' || isCanonical(body))
-  const header = isWhole ? objectIn(head) : undefined
+  const header = isWhole ? strictIn(head) : undefined
   if (!header) throw unsigned('The signature is not a detached JWS')
   const foreign = Object.keys(header).find((name) => !HEADER.has(name))
   if (foreign !== undefined) throw unsigned(`The header of the signature may have alg, kid and typ, and nothing else`)
   const { alg, kid, typ } = header
-  if (kid !== undefined && (typeof kid !== 'string' || kid.length > KID_CHARS)) throw unsigned('The kid of the signature is not a DID URL')
+  if (kid !== undefined && typeof kid !== 'string') throw unsigned('The kid of the signature is not a DID URL')
   if (typ !== undefined && (typeof typ !== 'string' || bareType(typ) !== TYP)) throw unsigned(`The typ of the signature must be ${TYP}`)
-  return { alg: algorithmOf(alg), kid, head, body, bytes: bytesOf(tail) }
+  const known = algorithmOf(alg)
+  if (!known) throw unsigned('The signature must be made with ES256 or EdDSA')
+  return { alg: known, kid, head, body, bytes: bytesOf(tail) }
 }
 
-/** RFC 9864 calls EdDSA with this curve by the name of the curve. */
-function algorithmOf(alg: unknown): SignatureAlg {
+/** RFC 9864 calls EdDSA with this curve by the name of the curve. Undefined: no other algorithm is known. */
+export function algorithmOf(alg: unknown): SignatureAlg | undefined {
   if (alg === 'ES256') return alg
-  if (alg === 'EdDSA' || alg === 'Ed25519') return 'EdDSA'
-  throw unsigned('The signature must be made with ES256 or EdDSA')
+  return alg === 'EdDSA' || alg === 'Ed25519' ? 'EdDSA' : undefined
+}
+
+/** The object in a part of a JWS. Undefined: there is none, or two readers could read two. */
+export function strictIn(part: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    return strictObject(bytesOf(part))
+  } catch {
+    return undefined
+  }
 }
 
 /**
- * Verifies that one of these keys has signed exactly these members. The keys are the sender's: who vouches for that is up to the caller.
- * Throws `4.01` if none has.
+ * Verifies that one of these keys has signed exactly these members. A key of another DID than `from` does not count. Who vouches for the
+ * keys is up to the caller. Throws `4.01` if none has.
  */
 export async function verifySignature(
   members: Readonly<Record<string, unknown>>,
@@ -93,13 +107,15 @@ export async function verifySignature(
   const hash = await hashOf(members)
   const payload = body === '' ? encoded(payloadOf(hash)) : body
   // A payload that came along must say the same: otherwise it is a good signature of something else.
-  if (body !== '' && objectIn(body)?.['sha256'] !== hash) throw unsigned('The signature is of another message')
+  if (body !== '' && strictIn(body)?.['sha256'] !== hash) throw unsigned('The signature is of another message')
   const input = encoder.encode(`${head}.${payload}`)
-  for (const key of keys) {
-    if (key.alg !== alg || (kid !== undefined && key.id !== didUrl(kid))) continue
+  const from = typeof members['from'] === 'string' ? members['from'] : ''
+  const theirs = keys.filter((key) => isSameDid(key.id, from))
+  const tried = theirs.filter((key) => key.alg === alg && (kid === undefined || didUrl(key.id) === didUrl(kid)))
+  for (const key of tried.slice(0, MOST_KEYS)) {
     if (await isSignature(key, bytes, input)) return { hash, key }
   }
-  throw unsigned(keys.length === 0 ? 'The sender has no key that signs' : 'The signature is not one of the sender for this message')
+  throw unsigned(theirs.length === 0 ? 'The sender has no key that signs' : 'The signature is not one of the sender for this message')
 }
 
 /** Whether this key has made a signature of these bytes. */

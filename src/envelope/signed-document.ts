@@ -1,8 +1,8 @@
 import { base64Url } from '../protocol/base64.ts'
-import { bareType, bytesOf, isCanonical, objectIn } from '../wire/compact-jws.ts'
+import { bareType, bytesOf, isCanonical } from '../wire/compact-jws.ts'
 import { envelopeError } from './codes.ts'
 import { didUrl } from './did.ts'
-import { isSignature, type SigningKey, type VerifyKey } from './signature.ts'
+import { algorithmOf, isSignature, strictIn, type SigningKey, type VerifyKey } from './signature.ts'
 import { strictObject } from './strict-json.ts'
 
 /** The longest document that is read. */
@@ -27,13 +27,13 @@ export async function verifyDocument(
 ): Promise<Readonly<Record<string, unknown>>> {
   const parts = text.length > CHARS ? [] : text.trim().split('.', 4)
   const [head = '', body = '', signature = ''] = parts
-  const header = parts.length === 3 && parts.every(isCanonical) ? objectIn(head) : undefined
+  const header = parts.length === 3 && parts.every(isCanonical) ? strictIn(head) : undefined
   const { kid, typ: type, alg, ...rest } = header ?? {}
   const isKnown = typeof kid === 'string' && typeof type === 'string' && bareType(type) === typ && Object.keys(rest).length === 0
   if (!isKnown) throw envelopeError('4.01', `The document is not a signed ${typ}`, 'signature')
   const input = encoder.encode(`${head}.${body}`)
   for (const key of keys) {
-    if (key.alg !== alg || key.id !== didUrl(kid)) continue
+    if (key.alg !== algorithmOf(alg) || didUrl(key.id) !== didUrl(kid)) continue
     if (await isSignature(key, bytesOf(signature), input)) return strictObject(bytesOf(body))
   }
   throw envelopeError('4.01', 'The document is not signed by a key of its server', 'signature')

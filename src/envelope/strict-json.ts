@@ -8,13 +8,11 @@ const LEVELS = 32
 const PROTOTYPES: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype'])
 /** Sorted by UTF-16 units, as RFC 8785 has it, or by UTF-8, such names come in another order. */
 const BEYOND_UTF16 = /[\ud800-\udfff]/
-/** With the flag `u`, a pair is one character, and only half a pair is a surrogate. */
-const HALF_PAIR = /\p{Surrogate}/u
 const NUMBER = /-?[0-9.eE+-]+/y
 
 /** The object in a message. Throws `4.00` where two readers of JSON could read two things: their signatures would be the same. */
 export function strictObject(bytes: Uint8Array | string): Readonly<Record<string, unknown>> {
-  const text = typeof bytes === 'string' ? bytes : decoded(bytes)
+  const text = typeof bytes === 'string' ? wellFormed(bytes) : decoded(bytes)
   checkText(text)
   let value: unknown
   try {
@@ -23,17 +21,22 @@ export function strictObject(bytes: Uint8Array | string): Readonly<Record<string
     throw malformed('The message is not JSON', 'not_json')
   }
   if (!isRecord(value)) throw malformed('The message must be a JSON object', 'not_json')
-  // Only an escape can make half a pair: the bytes were UTF-8.
+  // Only an escape can make half a pair now.
   if (text.includes('\\u')) checkPairs(value)
   return value
 }
 
 function checkPairs(value: unknown): void {
   if (typeof value === 'string') {
-    if (HALF_PAIR.test(value)) throw malformed('A text of the message has half of a surrogate pair', 'surrogate')
+    wellFormed(value)
   } else if (typeof value === 'object' && value !== null) {
     for (const member of Object.values(value)) checkPairs(member)
   }
+}
+
+function wellFormed(text: string): string {
+  if (!text.isWellFormed()) throw malformed('A text of the message has half of a surrogate pair', 'surrogate')
+  return text
 }
 
 /** A byte order mark stays in the text, and is no JSON. */
@@ -43,6 +46,10 @@ function decoded(bytes: Uint8Array): string {
   } catch {
     throw malformed('The message is not UTF-8', 'not_utf8')
   }
+}
+
+function tooMany(): Error {
+  return envelopeError('4.13', `The message may have at most ${limits.jsonMembers} members`, 'members')
 }
 
 function malformed(message: string, reason: string): Error {
@@ -79,7 +86,7 @@ function checkText(text: string): void {
         isName = unit === 0x7b
         open.push(isName ? new Set() : undefined)
         if (open.length > LEVELS) throw malformed(`The message may nest at most ${LEVELS} levels of objects and arrays`, 'depth')
-        if (++members > limits.jsonMembers) throw envelopeError('4.13', `The message may have at most ${limits.jsonMembers} members`)
+        if (++members > limits.jsonMembers) throw tooMany()
         break
       case 0x5d: // ]
       case 0x7d: // }
@@ -90,6 +97,7 @@ function checkText(text: string): void {
         if (unit === 0x2d || (unit >= 0x30 && unit <= 0x39)) at = checkNumber(text, at)
     }
   }
+  if (members > limits.jsonMembers) throw tooMany()
 }
 
 /** The closing quote of the text that opens at `quote`. */

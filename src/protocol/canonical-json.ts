@@ -2,9 +2,12 @@
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
-  const members = Object.entries(value).filter(([, member]) => member !== undefined)
-  members.sort(([one], [other]) => (one < other ? -1 : 1))
-  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonicalJson(member)}`).join(',')}}`
+  const members: string[] = []
+  for (const name of Object.keys(value).sort()) {
+    const member = (value as Readonly<Record<string, unknown>>)[name]
+    if (member !== undefined) members.push(`${JSON.stringify(name)}:${canonicalJson(member)}`)
+  }
+  return `{${members.join(',')}}`
 }
 
 /** The SHA-256 of a text in UTF-8, in hexadecimal digits. Large texts are hashed outside of the event loop. */

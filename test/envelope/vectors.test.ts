@@ -4,6 +4,7 @@ import { hashOf, signedText } from '../../src/envelope/canonical.ts'
 import { importedKey } from '../../src/envelope/did-document.ts'
 import { readSignature, readEnvelope, verifySignature, type VerifyKey } from '../../src/envelope/index.ts'
 import { isSignature, signEnvelope } from '../../src/envelope/signature.ts'
+import { verifies } from '../support/verifies.ts'
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 const decoded = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, 'base64url'))
@@ -98,7 +99,7 @@ const SENT = `{ "sig": "${SIG}",
   "ext": { "x-trace": "b3:80f198ee", "a": { "\\u00f6": null, "b": [1.0, 5e-1, -3] } },
   "delta_window": 64, "body": { "type": "text/plain", "content": "2+2 \\u2014 \\u20ac" } }`
 
-test('an envelope by hand has the text, the hash and the signature that others make of it', async () => {
+verifies('envelope:canonical', 'an envelope by hand has the text, the hash and the signature that others make of it', async () => {
   const { members, envelope } = readEnvelope(bytes(SENT))
   expect(signedText(members)).toBe(TEXT)
   expect(await hashOf(members)).toBe(HASH)

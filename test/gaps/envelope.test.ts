@@ -1,4 +1,4 @@
-/** Signed messages between organisations, which are not built: each test is the behaviour that its requirement asks for. */
+/** Signed messages between organisations at a server, which is not built: each test is the behaviour that its requirement asks for. */
 import { randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
 import { WebSocket } from 'ws'
@@ -17,23 +17,52 @@ async function outcome(more: Members, options?: SendOptions): Promise<string | n
 const bare = randomUUID()
 const ancient = new Date(Date.now() - 3_600_000).toISOString()
 
-expectedFailure('envelope:id', 'an id of another version', async () => {
-  expect([await outcome({ id: bare }), await outcome({ id: '2c5ea4c0-4067-11e9-8bad-9b1deb4d3b7d' })]).toEqual([202, '4.00'])
+expectedFailure('envelope:refusals', 'messages and signatures that are ruled out', async () => {
+  const [sender, other] = [await Sender.start(), await Sender.start()]
+  const rows: readonly (readonly [expected: string | number, more: Members, options?: SendOptions])[] = [
+    [202, { id: bare }],
+    ['4.00', { id: '2c5ea4c0-4067-11e9-8bad-9b1deb4d3b7d' }],
+    [202, { reply_to: bare }],
+    ['4.00', { reply_to: 'yesterday' }],
+    ['4.00', { ts: '2026-11-17T10:00:00+01:00' }],
+    ['4.00', { from: 'somebody' }],
+    ['4.00', { to: [] }],
+    ['4.00', { intent: 'gossip' }],
+    ['4.00', { mood: 'good' }],
+    ['4.00', { body: undefined }],
+    ['4.00', { delta_window: 0 }],
+    ['4.00', {}, { tamper: (text) => text.replace('{', '{"intent":"inform",') }],
+    ['4.01', {}, { tamper: (text) => text.replace('hello', 'adieu') }],
+    ['4.01', {}, { tamper: (text) => text.replace(/"sig":"[^"]*"/, '"sig":"e30..AA"') }],
+    [202, {}, { alg: 'ES256' }],
+    [202, {}, { alg: 'EdDSA' }],
+    ['4.01', {}, { alg: 'RS256' }],
+    ['4.01', {}, { alg: 'none' }],
+    ['4.01', {}, { header: { jku: 'https://evil.example/keys' } }],
+    ['4.01', { from: other.did }],
+  ]
+  for (const [expected, more, options] of rows) {
+    const { status, body } = await sender.send(await sender.question('hello', more), options)
+    expect([more, status === 202 ? status : body.code]).toEqual([more, expected])
+  }
 })
-expectedFailure('envelope:reply-to', 'a reply to what is no id', async () => {
-  expect([await outcome({ reply_to: bare }), await outcome({ reply_to: 'yesterday' })]).toEqual([202, '4.00'])
+expectedFailure('envelope:answer-signature', 'the answer is signed over its hash', async () => {
+  const sender = await Sender.start()
+  const question = await sender.question('hello')
+  await sender.send(question)
+  const { sig, ...answer } = (await (await fetch(`${sender.url}/v1/messages/${String(question['id'])}`)).json()) as Members
+  expect([String(sig).split('.')[1], hashOf(answer)]).toEqual(['', expect.stringMatching(/^[0-9a-f]{64}$/)])
+})
+expectedFailure('envelope:body-read', 'a body in base64', async () => {
+  const body = { type: 'text/plain', content: Buffer.from('hello').toString('base64'), encoding: 'base64' }
+  const { deltas } = await (await Sender.start()).ask('', { body })
+  expect(deltas.map(({ payload }) => payload?.text ?? '').join('')).toContain('hello')
 })
 expectedFailure('envelope:time', 'an old message', async () => {
-  expect([await outcome({ ts: ancient }), await outcome({ ts: '2026-11-17T10:00:00+01:00' })]).toEqual(['4.01', '4.00'])
-})
-expectedFailure('envelope:from', 'a sender that is no URI', async () => {
-  expect(await outcome({ from: 'somebody' })).toBe('4.00')
+  expect([await outcome({}), await outcome({ ts: ancient })]).toEqual([202, '4.01'])
 })
 expectedFailure('envelope:to', 'a message for others', async () => {
-  expect([await outcome({ to: [] }), await outcome({ to: ['did:web:other.example'] })]).toEqual(['4.00', '4.03'])
-})
-expectedFailure('envelope:intents', 'an intent of nobody', async () => {
-  expect(await outcome({ intent: 'gossip' })).toBe('4.00')
+  expect([await outcome({}), await outcome({ to: ['did:web:other.example'] })]).toEqual([202, '4.03'])
 })
 expectedFailure('envelope:ask', 'a question and its answer', async () => {
   const { sent, deltas } = await (await Sender.start()).ask('hello')
@@ -56,49 +85,9 @@ expectedFailure('envelope:subscribe', 'a subscription', async () => {
   const { status, headers } = await sender.send(await sender.question('', { intent: 'subscribe' }))
   expect([status, headers.get('location')]).toEqual([202, expect.stringMatching(/^\/v1\/stream\//)])
 })
-expectedFailure('envelope:unknown-members', 'a member that the schema does not have', async () => {
-  expect(await outcome({ mood: 'good' })).toBe('4.00')
-})
 expectedFailure('envelope:ext', 'what the sender likes', async () => {
   const { deltas } = await (await Sender.start()).ask('/history', { ext: { 'x-trace': 'b3:1' } })
   expect(deltas.at(-1)?.type).toBe('done')
-})
-expectedFailure('envelope:required', 'a message without a body', async () => {
-  expect(await outcome({ body: undefined })).toBe('4.00')
-})
-expectedFailure('envelope:canonical', 'a body that was changed on the way', async () => {
-  expect(await outcome({}, { tamper: (text) => text.replace('hello', 'adieu') })).toBe('4.01')
-})
-expectedFailure('envelope:ambiguous-json', 'a key that stands twice', async () => {
-  expect(await outcome({}, { tamper: (text) => text.replace('{', '{"intent":"inform",') })).toBe('4.00')
-})
-expectedFailure('envelope:hash-form', 'the answer is signed over its hash', async () => {
-  const sender = await Sender.start()
-  const question = await sender.question('hello')
-  await sender.send(question)
-  const { sig, ...answer } = (await (await fetch(`${sender.url}/v1/messages/${String(question['id'])}`)).json()) as Members
-  expect([String(sig).split('.')[1], hashOf(answer)]).toEqual(['', expect.stringMatching(/^[0-9a-f]{64}$/)])
-})
-expectedFailure('envelope:signature', 'a message without a signature', async () => {
-  expect(await outcome({}, { alg: 'none' })).toBe('4.01')
-})
-expectedFailure('envelope:detached', 'a signature of another message', async () => {
-  expect([await outcome({}), await outcome({}, { tamper: (text) => text.replace(/"sig":"[^"]*"/, '"sig":"e30..AA"') })]).toEqual([
-    202,
-    '4.01',
-  ])
-})
-expectedFailure('envelope:algorithms', 'an algorithm that is not allowed', async () => {
-  const outcomes = [await outcome({}, { alg: 'ES256' }), await outcome({}, { alg: 'EdDSA' }), await outcome({}, { alg: 'RS256' })]
-  expect(outcomes).toEqual([202, 202, '4.01'])
-})
-expectedFailure('envelope:header', 'a signature that brings its key', async () => {
-  expect(await outcome({}, { header: { jku: 'https://evil.example/keys' } })).toBe('4.01')
-})
-expectedFailure('envelope:sender-key', 'a good signature of somebody else', async () => {
-  const [sender, other] = [await Sender.start(), await Sender.start()]
-  const { body } = await sender.send(await sender.question('hello', { from: other.did }))
-  expect(body.code).toBe('4.01')
 })
 expectedFailure('envelope:did-document', 'the keys of the server', async () => {
   const { url } = await Sender.start()
@@ -155,9 +144,6 @@ expectedFailure('envelope:acknowledge', 'a reader that acknowledges', async () =
   const progress = await sender.question('', { intent: 'progress', stream_id: 'str-ack', body })
   const [deltas] = await Promise.all([sender.read(sent), sender.send(progress)])
   expect(deltas.at(-1)?.type).toBe('done')
-})
-expectedFailure('envelope:window-bounds', 'a window of nothing', async () => {
-  expect(await outcome({ delta_window: 0 })).toBe('4.00')
 })
 expectedFailure('envelope:websocket', 'a frame and its answer', async () => {
   const [answer] = await overSocket((message) => frame(message))
@@ -216,11 +202,6 @@ expectedFailure('envelope:context', 'a context that was changed', async () => {
   await sender.send(question)
   const context = [{ id: question['id'], hash: `sha256:${'0'.repeat(64)}` }]
   expect((await sender.send(await sender.question('more', { context }))).body.code).toBe('4.00')
-})
-expectedFailure('envelope:encoding', 'a body in base64', async () => {
-  const body = { type: 'text/plain', content: Buffer.from('hello').toString('base64'), encoding: 'base64' }
-  const { deltas } = await (await Sender.start()).ask('', { body })
-  expect(deltas.map(({ payload }) => payload?.text ?? '').join('')).toContain('hello')
 })
 expectedFailure('envelope:stream-hash', 'the hash of a stream', async () => {
   const { deltas } = await (await Sender.start()).ask('/count 5')

@@ -9,7 +9,7 @@ import { a2aV1 } from './a2a/v1.ts'
 import { acpAgent, acpRemote, acpUamp } from './acp/acp.ts'
 import { agUiRemote, agUiTransport } from './ag-ui/ag-ui.ts'
 import { ap2, x402 } from './payments/x402.ts'
-import { envelopes, servedEnvelopes } from './envelope/envelope.ts'
+import { envelopes, openEnvelopes, servedEnvelopes } from './envelope/envelope.ts'
 import { oauthIssuer, revocation } from './identity/issuer.ts'
 import { accessTokens, agentTrust, issuerKeys, proofOfPossession } from './identity/verify.ts'
 import { identityMatrix, identityTime } from './identity/time.ts'
@@ -90,6 +90,7 @@ const byId = {
   ...outsideLedger,
   ...envelopes,
   ...servedEnvelopes,
+  ...openEnvelopes,
   ...oauthIssuer,
   ...revocation,
   ...accessTokens,

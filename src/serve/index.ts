@@ -27,6 +27,7 @@ import { UampError } from '../protocol/errors.ts'
 import { DEFAULT_LIMITS, type Limits } from '../server/limits.ts'
 import { createNodeApp } from '../server/node/app.ts'
 import type { NodeApp } from '../server/node/app.ts'
+import { unpackBrotli } from '../server/node/brotli.ts'
 import { checkPort, listen } from '../server/node/listen.ts'
 import type { Listening } from '../server/node/listen.ts'
 import { incomingOf } from '../server/node/caller.ts'
@@ -343,7 +344,7 @@ function builtIn({ limits, a2a: a2aOptions, omnia: omniaOptions, envelope: envel
     agUi(ttlMs === undefined ? {} : { runTtlMs: ttlMs }),
     acp({ connectTools, version: packageVersion() }),
     omnia({ ...omniaOptions, limits: { ...(messageBytes !== undefined && { messageBytes }), ...omniaOptions?.limits } }),
-    ...(envelopes ? [envelope(envelopes)] : []),
+    ...(envelopes ? [envelope({ brotli: unpackBrotli, ...envelopes })] : []),
   ]
 }
 

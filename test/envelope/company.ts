@@ -77,6 +77,11 @@ export interface Frame {
   readonly payload: Members
 }
 
+/** Where the stream of an accepted message is. */
+export function streamOf(accepted: Response): string {
+  return new URL(accepted.headers.get('location') ?? '', accepted.url).href
+}
+
 /** Reads a stream until it ends, or has given so many frames. */
 export async function frames(
   url: string,

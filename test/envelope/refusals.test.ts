@@ -3,6 +3,8 @@ import { randomUUID } from 'node:crypto'
 import { expect, onTestFinished, test } from 'vitest'
 import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import { serve } from '../../src/serve/index.ts'
+import type { RequirementId } from '../../spec/requirements.ts'
+import { verifies } from '../support/verifies.ts'
 import { company, message, pinned, post, signed, type Company, type Members } from './company.ts'
 
 interface World {
@@ -37,6 +39,10 @@ const AS_OTHER = { authorization: 'Bearer secret-of-the-other' }
 
 type Send = (world: World) => Promise<Response>
 
+interface Cited {
+  readonly verifies: RequirementId
+}
+
 /** A message that is right but for some members. */
 const wrong =
   (more: Members | (() => Members)): Send =>
@@ -45,8 +51,13 @@ const wrong =
 
 const later = (seconds: number): string => new Date(Date.now() + seconds * 1000).toISOString()
 
-const cases: Record<string, readonly [status: number, code: string, send: Send]> = {
-  'no token': [401, '4.01', async ({ url, did, client }) => post(url, await signed(client, message(client, did)))],
+const cases: Record<string, readonly [status: number, code: string, send: Send, cited?: Cited]> = {
+  'no token': [
+    401,
+    '4.01',
+    async ({ url, did, client }) => post(url, await signed(client, message(client, did))),
+    { verifies: 'envelope:authentication' },
+  ],
   'no signature': [401, '4.01', async ({ url, did, client }) => post(url, message(client, did), AS_CLIENT)],
   'a signature that is none': [401, '4.01', async ({ url, did, client }) => post(url, { ...message(client, did), sig: 'x' }, AS_CLIENT)],
   'a body that was changed afterwards': [
@@ -61,6 +72,7 @@ const cases: Record<string, readonly [status: number, code: string, send: Send]>
     403,
     '4.03',
     async ({ url, did, client }) => post(url, await signed(client, message(client, did)), AS_OTHER),
+    { verifies: 'envelope:sender-is-caller' },
   ],
   'a key of another sender': [
     401,
@@ -75,9 +87,9 @@ const cases: Record<string, readonly [status: number, code: string, send: Send]>
       return post(url, await signed(stranger, message(stranger, did)), AS_CLIENT)
     },
   ],
-  'a recipient elsewhere': [403, '4.03', wrong({ to: ['did:web:elsewhere.example'] })],
-  'a time in the past': [401, '4.01', wrong(() => ({ ts: later(-301) }))],
-  'a time in the future': [401, '4.01', wrong(() => ({ ts: later(310) }))],
+  'a recipient elsewhere': [403, '4.03', wrong({ to: ['did:web:elsewhere.example'] }), { verifies: 'envelope:to' }],
+  'a time in the past': [401, '4.01', wrong(() => ({ ts: later(-301) })), { verifies: 'envelope:time' }],
+  'a time in the future': [401, '4.01', wrong(() => ({ ts: later(310) })), { verifies: 'envelope:time' }],
   'a time of another zone': [400, '4.00', wrong({ ts: '2026-01-31T12:00:00+02:00' })],
   'an id that is no UUID': [400, '4.00', wrong({ id: '1' })],
   'an id of version 1': [400, '4.00', wrong({ id: 'urn:uuid:6ba7b810-9dad-11d1-80b4-00c04fd430c8' })],
@@ -92,9 +104,19 @@ const cases: Record<string, readonly [status: number, code: string, send: Send]>
   'a body of an unknown type': [415, '4.15', wrong({ body: { type: 'model/gltf', content: '' } })],
   'a body of an unknown encoding': [415, '4.15', wrong({ body: { type: 'text/plain', content: 'x', encoding: 'rot13' } })],
   'a body that is not base64': [400, '4.00', wrong({ body: { type: 'text/plain', content: '***', encoding: 'base64' } })],
-  'a body that is too large': [413, '4.13', wrong({ body: { type: 'text/plain', content: 'x'.repeat(16 * 1024 + 1) } })],
-  'a message that is far too large': [413, '4.13', wrong({ body: { type: 'text/plain', content: 'x'.repeat(200 * 1024) } })],
-  'a capability token of somebody': [415, '4.15', wrong({ cap_token: 'x' })],
+  'a body that is too large': [
+    413,
+    '4.13',
+    wrong({ body: { type: 'text/plain', content: 'x'.repeat(16 * 1024 + 1) } }),
+    { verifies: 'envelope:too-large' },
+  ],
+  'a message that is far too large': [
+    413,
+    '4.13',
+    wrong({ body: { type: 'text/plain', content: 'x'.repeat(200 * 1024) } }),
+    { verifies: 'envelope:too-large' },
+  ],
+  'a capability token of somebody': [415, '4.15', wrong({ cap_token: 'x' }), { verifies: 'envelope:capability' }],
   'a proposal that nobody made': [404, '4.04', wrong({ intent: 'confirm', reply_to: randomUUID() })],
   'a confirm of nothing': [400, '4.00', wrong({ intent: 'confirm' })],
   'a cancel of nothing': [404, '4.04', wrong({ intent: 'cancel', reply_to: randomUUID() })],
@@ -108,12 +130,14 @@ const cases: Record<string, readonly [status: number, code: string, send: Send]>
     '4.15',
     async ({ url, did, client }) =>
       post(url, await signed(client, message(client, did)), { ...AS_CLIENT, 'content-type': 'application/json' }),
+    { verifies: 'envelope:media-type' },
   ],
   'another character set': [
     415,
     '4.15',
     async ({ url, did, client }) =>
       post(url, await signed(client, message(client, did)), { ...AS_CLIENT, 'content-type': 'application/uamp+json; charset=latin1' }),
+    { verifies: 'envelope:media-type' },
   ],
   'a member that stands twice': [
     400,
@@ -131,17 +155,21 @@ const cases: Record<string, readonly [status: number, code: string, send: Send]>
   'what is not JSON': [400, '4.00', ({ url }) => post(url, '{', AS_CLIENT)],
 }
 
-test.each(Object.entries(cases))('%s', async (_, [status, code, send]) => {
-  const there = await world()
-  const before = asked
-  const response = await send(there)
-  const problem = (await response.json()) as Members
-  expect([response.status, problem]).toMatchObject([status, { code, title: expect.any(String), detail: expect.any(String) }])
-  expect(response.headers.get('content-type')).toBe('application/problem+json')
-  // The server is well, and nothing was done.
-  const good = await post(there.url, await signed(there.client, message(there.client, there.did, { intent: 'inform' })), AS_CLIENT)
-  expect([good.status, asked]).toEqual([202, before])
-})
+for (const [name, [status, code, send, cited]] of Object.entries(cases)) {
+  const run = async (): Promise<void> => {
+    const there = await world()
+    const before = asked
+    const response = await send(there)
+    const problem = (await response.json()) as Members
+    expect([response.status, problem]).toMatchObject([status, { code, title: expect.any(String), detail: expect.any(String) }])
+    expect(response.headers.get('content-type')).toBe('application/problem+json')
+    // The server is well, and nothing was done.
+    const good = await post(there.url, await signed(there.client, message(there.client, there.did, { intent: 'inform' })), AS_CLIENT)
+    expect([good.status, asked]).toEqual([202, before])
+  }
+  if (cited) verifies(cited.verifies, name, run)
+  else verifies('envelope:refusals', name, run)
+}
 
 test('plain HTTP is refused, unless it is for development on this machine', async () => {
   const client = await company()

@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { demo } from '../../src/agents/demo/index.ts'
 import { startServer } from '../support/server.ts'
+import { verifies } from '../support/verifies.ts'
 import { company, hashOf, isSignedBy, message, pinned, signed, textIn, type Company, type Frame, type Members } from './company.ts'
 
 function framed(value: unknown): Buffer {
@@ -33,12 +34,15 @@ async function open(url: string) {
 }
 
 const isFrame = (members: Members): boolean => 'delta_seq' in members
-const framesIn = (heard: readonly Members[]) => heard.filter(isFrame) as unknown as Frame[]
+const isControl = (members: Members): boolean => members['stream_id'] === '/uamp/1/ws'
+const framesIn = (heard: readonly Members[]) => heard.filter((each) => isFrame(each) && !isControl(each)) as unknown as Frame[]
+/** What the connection was told last of what is wrong. */
+const problemIn = (heard: readonly Members[]) => heard.findLast(isControl)?.['payload']
 
 const ask = async (client: Company, did: string, content: string, more: Members = {}) =>
   signed(client, message(client, did, { body: { type: 'text/plain', content }, ...more }))
 
-test('a message is accepted, its stream comes on the same socket, and a signed message closes it', async () => {
+verifies('envelope:websocket', 'a message is accepted, its stream comes on the same socket, and a signed message closes it', async () => {
   const { url, client, did } = await world()
   const { socket, heard, send } = await open(url)
   expect(socket.protocol).toBe('uamp.1')
@@ -53,7 +57,7 @@ test('a message is accepted, its stream comes on the same socket, and a signed m
   for (const envelope of heard.filter((each) => !isFrame(each))) expect(await isSignedBy(envelope, document)).toBe(true)
 })
 
-test('frames wait for their acknowledgement, which is a frame itself', async () => {
+verifies('envelope:missing-seq', 'frames wait for their acknowledgement, which is a frame itself', async () => {
   const { url, client, did } = await world()
   const { heard, send, code } = await open(url)
   send(await ask(client, did, '/count 20', { stream_id: 's', delta_window: 4 }))
@@ -61,7 +65,7 @@ test('frames wait for their acknowledgement, which is a frame itself', async () 
   const ack = { delta_seq: 0, stream_id: 's', ts: new Date().toISOString(), type: 'progress', payload: { ack: 3 } }
   const { delta_seq: _, ...unnumbered } = ack
   send(unnumbered)
-  await expect.poll(() => heard.at(-1)).toMatchObject({ code: '4.09', reason: 'missing_field', stream_id: 's' })
+  await expect.poll(() => problemIn(heard)).toMatchObject({ code: '4.09', reason: 'missing_field', stream_id: 's' })
   expect(framesIn(heard)).toHaveLength(4)
   send(ack)
   await expect.poll(() => framesIn(heard).length).toBe(8)
@@ -88,28 +92,32 @@ test('who lost the socket goes on where it was with the same message', async () 
   expect(framesIn(third.heard).map(({ type }) => type)).toEqual(['chunk', 'done'])
 })
 
-test.each<[string, Buffer | string, number]>([
-  ['a length that is too small', Buffer.concat([Buffer.from([0, 0, 0, 1]), Buffer.from('{}')]), 1002],
-  ['a length that is too large', Buffer.concat([Buffer.from([255, 255, 255, 255]), Buffer.from('{}')]), 1002],
-  ['half a length', Buffer.from([0, 0]), 1002],
-])('%s ends the connection', async (_, data, code) => {
-  const { url } = await world()
-  const there = await open(url)
-  there.socket.send(data)
-  await expect.poll(there.code).toBe(code)
-  expect(there.heard).toEqual([expect.objectContaining({ code: '4.00', reason: 'frame' })])
-})
+const lying: readonly (readonly [name: string, data: Buffer])[] = [
+  ['a length that is too small', Buffer.concat([Buffer.from([0, 0, 0, 1]), Buffer.from('{}')])],
+  ['a length that is too large', Buffer.concat([Buffer.from([255, 255, 255, 255]), Buffer.from('{}')])],
+  ['half a length', Buffer.from([0, 0])],
+]
+for (const [name, data] of lying) {
+  verifies('envelope:websocket-length', `${name} ends the connection, and nothing after it is read`, async () => {
+    const { url, client, did } = await world()
+    const there = await open(url)
+    there.socket.send(data)
+    there.send(await ask(client, did, '/count 2'))
+    await expect.poll(there.code).toBe(1002)
+    expect(there.heard).toMatchObject([{ delta_seq: 0, type: 'error', payload: { code: '4.00', reason: 'frame' } }])
+  })
+}
 
 test('a forged message ends the connection, and one that is only wrong does not', async () => {
   const { url, client, did } = await world()
   const there = await open(url)
   there.send('{')
-  await expect.poll(() => there.heard.at(-1)).toMatchObject({ code: '4.00', reason: 'not_json' })
+  await expect.poll(() => problemIn(there.heard)).toMatchObject({ code: '4.00', reason: 'not_json' })
   there.send(await signed(client, message(client, did, { intent: 'cancel', reply_to: crypto.randomUUID() })))
-  await expect.poll(() => there.heard.at(-1)).toMatchObject({ code: '4.04' })
+  await expect.poll(() => problemIn(there.heard)).toMatchObject({ code: '4.04' })
   there.send(await ask(client, did, '/count 2'))
   await expect.poll(() => there.heard.at(-1)).toMatchObject({ intent: 'confirm' })
   there.send({ ...(await ask(client, did, 'pay alice 1')), body: { type: 'text/plain', content: 'pay mallory 999' } })
   await expect.poll(there.code).toBe(1008)
-  expect(there.heard.at(-1)).toMatchObject({ code: '4.01', reason: 'signature' })
+  expect(there.heard.at(-1)).toMatchObject({ delta_seq: 2, type: 'error', payload: { code: '4.01', reason: 'signature' } })
 })

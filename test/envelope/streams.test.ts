@@ -3,7 +3,8 @@ import { demo } from '../../src/agents/demo/index.ts'
 import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import { coin } from '../support/money.ts'
 import { startServer } from '../support/server.ts'
-import { company, frames, message, pinned, post, signed, textIn, type Frame, type Members } from './company.ts'
+import { verifies } from '../support/verifies.ts'
+import { company, frames, message, pinned, post, signed, streamOf, textIn, type Frame, type Members } from './company.ts'
 
 const holds: (() => void)[] = []
 const slow = defineAgent('slow', async function* () {
@@ -21,7 +22,7 @@ async function world() {
     const asked = message(client, did, { body: { type: 'text/plain', content }, ...more })
     const accepted = await post(server.url, await signed(client, asked))
     if (accepted.status !== 202) throw new Error(`${accepted.status} ${await accepted.text()}`)
-    return { stream: accepted.headers.get('location') ?? '', id: String(asked['id']) }
+    return { stream: streamOf(accepted), id: String(asked['id']) }
   }
   const tell = async (members: Members): Promise<Response> => post(server.url, await signed(client, message(client, did, members)))
   return { ...server, client, did, ask, tell }
@@ -37,7 +38,7 @@ function follow(stream: string, headers: Record<string, string> = {}) {
   return { all, reading }
 }
 
-test('no more frames are sent than the window has, until they are acknowledged', async () => {
+verifies('envelope:window', 'no more frames are sent than the window has, until they are acknowledged', async () => {
   const { ask } = await world()
   const { stream } = await ask('/count 40', { delta_window: 8 })
   const { all, reading } = follow(stream)
@@ -65,7 +66,7 @@ test.each([{ ack: -1 }, { ack: 1.5 }, { ack: '1' }, {}, { ack: 2 ** 60 }])('an a
   expect([400, 409]).toContain(response.status)
 })
 
-test('a signed progress acknowledges as well', async () => {
+verifies(['envelope:acknowledge', 'envelope:stream-id'], 'a signed progress acknowledges as well', async () => {
   const { ask, tell } = await world()
   const { stream } = await ask('/count 20', { delta_window: 4, stream_id: 'str-42' })
   expect(stream).toMatch(/\/v1\/stream\/str-42$/)
@@ -77,7 +78,7 @@ test('a signed progress acknowledges as well', async () => {
   await expect.poll(() => all.length).toBe(8)
 })
 
-test('who comes back at any frame gets the rest, byte for byte', async () => {
+verifies(['envelope:resume', 'envelope:sse'], 'who comes back at any frame gets the rest, byte for byte', async () => {
   const { ask } = await world()
   const { stream } = await ask('/count 200', { delta_window: 1024 })
   const raw: string[] = []
@@ -110,7 +111,7 @@ test('a stream that is there already is not opened again', async () => {
   await expect(ask('hello', { stream_id: 'mine' })).rejects.toThrow('4.22')
 })
 
-test('a cancel stops what it names, and later ones have no effect', async () => {
+verifies('envelope:cancel', 'a cancel stops what it names, and later ones have no effect', async () => {
   const { ask, tell, did } = await world()
   const { stream, id } = await ask('hello', { to: [`${did}:agents:slow`] })
   const { all, reading } = follow(stream)
@@ -122,7 +123,7 @@ test('a cancel stops what it names, and later ones have no effect', async () => 
   expect((await frames(stream)).map(({ type }) => type)).toEqual(['chunk', 'cancel'])
 })
 
-test('what is informed of is known to who asks with it as context', async () => {
+verifies(['envelope:inform', 'envelope:context'], 'what is informed of is known to who asks with it as context', async () => {
   const { ask, tell, client, did, url } = await world()
   const fact = await signed(client, message(client, did, { intent: 'inform', body: { type: 'text/plain', content: 'The sky is green' } }))
   const informed = await post(url, fact)
@@ -164,7 +165,7 @@ test('a payment is asked as a proposal with 4.02, and a confirm pays', async () 
   expect(textIn(await reading)).toBe('Paid 0.05 USD. Thank you.')
 })
 
-test('the stream of another caller is not there', async () => {
+verifies('envelope:stream-owner', 'the stream of another caller is not there', async () => {
   const [client, other] = [await company(), await company('did:web:other.example')]
   const senders = { [client.did]: 'client', [other.did]: 'other' }
   const tokens = { client: 'secret-of-the-client', other: 'secret-of-the-other' }

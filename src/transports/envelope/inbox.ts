@@ -89,7 +89,7 @@ export class Inbox {
     const { host, records, settings } = this.#options
     const { envelope, principal } = admitted
     const stream = envelope.stream_id ?? `str-${base64Url(crypto.getRandomValues(new Uint8Array(16)))}`
-    if (await host.gateway.response(streamAlias(stream), principal)) {
+    if (stream.startsWith('/') || (await host.gateway.response(streamAlias(stream), principal))) {
       throw envelopeError('4.22', `The stream "${stream}" is there already`, 'stream_id')
     }
     const input = await inputOf(envelope.body, settings)

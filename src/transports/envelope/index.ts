@@ -68,7 +68,9 @@ class Endpoint {
     checkType(request.headers.get('content-type') ?? '')
     const admitted = await this.#parts.admission.admit(readEnvelope(new Uint8Array(await request.arrayBuffer())), call)
     const { stream } = await this.#parts.inbox.take(admitted, call)
-    const at = `${this.#parts.host.publicUrl(request)}${call.root ? '' : `/agents/${call.agent}`}/v1/stream/`
+    // Without its host: a client may know this server by another name.
+    const { pathname } = new URL(this.#parts.host.publicUrl(request))
+    const at = `${pathname === '/' ? '' : pathname}${call.root ? '' : `/agents/${call.agent}`}/v1/stream/`
     return new Response(null, { status: 202, headers: stream === undefined ? {} : { location: at + encodeURIComponent(stream) } })
   }
 

@@ -14,6 +14,8 @@ import type { Parts } from './parts.ts'
 /** Streams that one socket may follow at a time. */
 const STREAMS = 64
 const HEAD = 4
+/** The stream that problems of the connection are told on: not on those of answers, which go on. */
+const CONTROL = '/uamp/1/ws'
 
 type Members = Readonly<Record<string, unknown>>
 
@@ -24,6 +26,7 @@ export class EnvelopeSocket {
   readonly #call: KnownCall
   readonly #gone = new AbortController()
   readonly #following = new Set<string>()
+  #problems = 0
 
   constructor(parts: Parts, socket: Socket, call: KnownCall) {
     this.#parts = parts
@@ -126,10 +129,17 @@ export class EnvelopeSocket {
     const problem = problemOf(reportError(this.#parts.host, thrown, fields))
     const { id, stream_id } = members
     const about = { ...(typeof id === 'string' && { reply_to: id }), ...(typeof stream_id === 'string' && { stream_id }) }
-    await this.#send([JSON.stringify({ ...problem, ...about })])
     const meaning = CODES[problem.code]
     // Nobody knows where the next frame would begin.
     const close = problem.reason === 'frame' ? 1002 : 'close' in meaning ? meaning.close : undefined
+    const frame: Delta = {
+      delta_seq: this.#problems++,
+      stream_id: CONTROL,
+      ts: new Date(this.#parts.host.now()).toISOString(),
+      type: close === undefined ? 'progress' : 'error',
+      payload: { ...problem, ...about },
+    }
+    await this.#send([JSON.stringify(frame)])
     if (close === undefined) return true
     this.#socket.close(close, problem.code)
     this.#gone.abort()

@@ -4,6 +4,7 @@ import { Narration } from '../../src/transports/a2a/tasks/narration.ts'
 import { Updates } from '../../src/transports/acp/updates.ts'
 import { RunEncoder } from '../../src/transports/ag-ui/encoder.ts'
 import { ChunkEncoder } from '../../src/transports/completions/chunks.ts'
+import { FrameEncoder } from '../../src/transports/envelope/frames.ts'
 import { Narrator } from '../../src/transports/omnia/narrator.ts'
 import { Turns } from '../../src/transports/realtime/turns.ts'
 import { Answer } from '../../src/transports/responses/answer.ts'
@@ -19,6 +20,7 @@ const PROTOCOLS: readonly (readonly [name: string, guide: string, mapping: Words
   ['AG-UI', 'ag-ui.md#what-becomes-of-what', RunEncoder.mapping],
   ['ACP', 'acp.md#what-an-agent-can-do', Updates.mapping],
   ['Omnia', 'omnia.md#what-becomes-of-what', Narrator.mapping],
+  ['UAMP envelope', 'envelope.md#what-becomes-of-what', FrameEncoder.mapping],
 ]
 
 /** Events that become the same share a row. What is not told comes last. */
@@ -68,6 +70,7 @@ What others have and UAMP events lack.
 | A2A | \`metadata\`; of a request in \`extensions.a2a\` of the session |
 | OpenAI | \`content_items\` and \`signature\` in Chat Completions; settings of a request under \`extensions.openai\` of the session |
 | Omnia | \`ext\`, \`details\` of an error; of a message in \`extensions.omnia\` |
+| UAMP envelope | \`ext.uamp\`; of a message in \`extensions.envelope\` of its request |
 
 ${sections.join('\n')}
 ## What we add to UAMP events

@@ -18,6 +18,7 @@ import type {
 import type { PaysAnew } from '../ports/session.ts'
 import { Closing, giveBack, type PaidPart } from './closing.ts'
 import { accepted, demand, refused, type PaymentQuestion } from './payment-words.ts'
+import { PaidBefore, type Paid } from './paid-before.ts'
 import { hasRoom, purseOf, type Purse } from './purse.ts'
 import type { QuestionBook } from './questions.ts'
 import type { End } from './run.ts'
@@ -26,8 +27,6 @@ import type { End } from './run.ts'
 const TRIES = 5
 const TIMEOUT_MS = 300_000
 const USD = 'USD'
-/** Among what a turn has paid: its call is one of the free ones. */
-const FREE = 'free'
 
 type Submitted = EventOf<'payment.submit'>
 
@@ -46,12 +45,6 @@ export interface Billed {
   readonly over: UampError | undefined
   emit(draft: Draft): void
 }
-
-/**
- * What a turn costs, by the keys of its charges, and what earlier responses have paid, by currency: written down when it waits, so that a
- * turn that is run again does not pay twice, and says all that it costs.
- */
-export type Paid = Readonly<Record<string, string>>
 
 interface Charge {
   readonly currency: string
@@ -86,7 +79,7 @@ export class Bill {
   readonly #free: Authorisation[] = []
   /** The payments of this turn: what they hold may be used again when a response has settled its part. */
   readonly #purses: Purse[] = []
-  #settledKeys: Record<string, string>
+  #before: PaidBefore
   readonly #numbers = new Map<string, number>()
   #failed = false
   /** A question for money is open, or was when the turn was stopped. */
@@ -97,7 +90,7 @@ export class Bill {
   constructor(turn: Billed, options: BillOptions) {
     this.#turn = turn
     this.#options = options
-    this.#settledKeys = { ...options.paid }
+    this.#before = new PaidBefore(options.paid)
   }
 
   /** Charges an amount: takes it from what was paid before, or asks for it. Rejects with `payment_required` if nobody pays. */
@@ -110,7 +103,7 @@ export class Bill {
       return this.#add(name, amount, currency)
     })
     // What an earlier response of the turn has paid is not due again.
-    const before = BigInt(this.#settledKeys[name] ?? 0)
+    const before = this.#before.of(name)
     return {
       settle: (actual) => {
         const cost = checked(actual, currency)
@@ -170,8 +163,8 @@ export class Bill {
 
   /** Takes a free call, once in a turn. False: none is left. */
   async takeFree(free: FreeQuota): Promise<boolean> {
-    if (this.#free.length > 0 || this.#settledKeys[FREE] !== undefined) return true
-    const taken = await this.#options.payments.takeFree(this.#askedFor(FREE, 0n, USD), free)
+    if (this.#free.length > 0 || this.#before.isFree) return true
+    const taken = await this.#options.payments.takeFree(this.#askedFor('free', 0n, USD), free)
     if (taken && this.#turn.over) await giveBack(taken, this.#options.payments)
     else if (taken) this.#free.push(taken)
     return taken !== undefined
@@ -202,7 +195,7 @@ export class Bill {
   }
 
   #add(name: string, amount: bigint, currency: string): Charge {
-    const before = BigInt(this.#settledKeys[name] ?? 0)
+    const before = this.#before.of(name)
     const charge = { currency, due: amount > before ? amount - before : 0n }
     this.#charges.set(name, charge)
     return charge
@@ -216,14 +209,14 @@ export class Bill {
   }
 
   /** What was charged under a name already: in an earlier response, or before the agent was run again. */
-  #before(name: string): bigint {
-    return BigInt(this.#settledKeys[name] ?? 0) + (this.#charges.get(name)?.due ?? 0n)
+  #chargedFor(name: string): bigint {
+    return this.#before.of(name) + (this.#charges.get(name)?.due ?? 0n)
   }
 
   /** Sees to it that an amount is locked. Resolves with the payment that answered the question, if one was asked. */
   async #cover(name: string, wanted: bigint, { question, timeoutMs }: Wanted): Promise<Submitted | undefined> {
     const { currency } = question.requirements
-    const missing = wanted - this.#before(name) - this.#spare(currency)
+    const missing = wanted - this.#chargedFor(name) - this.#spare(currency)
     if (missing <= 0n) return this.#turn.questions.known(name) as Submitted | undefined
     if (await this.#extend(missing, currency)) return undefined
     const asked = this.#askedFor(name, missing, currency)
@@ -277,7 +270,7 @@ export class Bill {
   ): Promise<{ readonly found: T; readonly answer: Submitted }> {
     const { payments, now } = this.#options
     // A client that begins anew is asked for all of it, also for what earlier responses have paid.
-    const again = this.due(asked.currency) + BigInt(this.#settledKeys[earlier(asked.currency)] ?? 0)
+    const again = this.due(asked.currency) + this.#before.in(asked.currency)
     const whole = this.#turn.paysAnew ? { ...asked, amount: asked.amount + again } : asked
     let refusal = given
     if (refusal) this.#turn.emit(refused(asked, refusal))
@@ -323,7 +316,7 @@ export class Bill {
 
   /** What the turn has paid so far, for a response that ends with questions. */
   get paid(): Paid | undefined {
-    return Object.keys(this.#settledKeys).length > 0 ? this.#settledKeys : undefined
+    return this.#before.stored
   }
 
   /**
@@ -342,9 +335,9 @@ export class Bill {
     const isFree = this.#free.length > 0
     const parts: Settlement[] = this.#free.splice(0).map((call) => call.settle(isDue ? 1n : 0n))
     const paid: PaidPart[] = []
-    const before = this.#settledKeys
+    const before = this.#before
     const due = isDue ? this.#due() : new Map<string, bigint>()
-    if (isDue && isFree) this.#settledKeys = { ...this.#settledKeys, [FREE]: '0' }
+    if (isDue && isFree) this.#before = this.#before.withFreeCall()
     this.#charges.clear()
     for (const { lock, purse } of locks) {
       const left = due.get(lock.currency) ?? 0n
@@ -355,7 +348,7 @@ export class Bill {
       parts.push(part)
       if (amount > 0n) paid.push({ lock, amount: part.taken ?? amount, outside: part.outside })
     }
-    return new Closing(parts, paid, { isUnheard, undo: () => (this.#settledKeys = before) })
+    return new Closing(parts, paid, { isUnheard, undo: () => (this.#before = before) })
   }
 
   /** Gives back what is locked for a turn that nobody goes on with. */
@@ -373,12 +366,8 @@ export class Bill {
   /** What is due by currency. It counts as paid from now on. */
   #due(): Map<string, bigint> {
     const due = new Map<string, bigint>()
-    const settled = { ...this.#settledKeys }
-    for (const [key, charge] of this.#charges) {
-      due.set(charge.currency, (due.get(charge.currency) ?? 0n) + charge.due)
-      for (const name of [key, earlier(charge.currency)]) settled[name] = `${BigInt(settled[name] ?? 0) + charge.due}`
-    }
-    this.#settledKeys = settled
+    for (const { currency, due: more } of this.#charges.values()) due.set(currency, (due.get(currency) ?? 0n) + more)
+    this.#before = this.#before.with(this.#charges)
     return due
   }
 
@@ -386,11 +375,6 @@ export class Bill {
   #isPayersFault(end: End): boolean {
     return end.kind === 'failed' && (this.#failed || end.error.code === 'payment_required' || this.#turn.questions.hasMissed(end.error))
   }
-}
-
-/** Among what a turn has paid: everything in this currency. */
-function earlier(currency: string): string {
-  return `earlier ${currency}`
 }
 
 function checked(text: string, currency: string): bigint {

@@ -1,4 +1,4 @@
-import type { Trace } from '../ports/trace.ts'
+import type { Span, Trace } from '../ports/trace.ts'
 import type { ContentItem } from '../../protocol/content.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { ClientEvent, Draft, EventOf } from '../../protocol/events.ts'
@@ -291,4 +291,18 @@ interface Reporting {
   readonly agent: string
   readonly id: string
   readonly secrets: Pick<SessionSecrets, 'value' | 'error'>
+}
+
+/** Begins the part of a request in which its agent works. */
+export function beginSpan(
+  request: Trace | undefined,
+  agent: string,
+  { sessionId, transport }: { readonly sessionId: string; readonly transport: string },
+): Span | undefined {
+  return request?.begin('invoke_agent', `invoke_agent ${agent}`, {
+    'gen_ai.operation.name': 'invoke_agent',
+    'gen_ai.agent.name': agent,
+    'gen_ai.conversation.id': sessionId,
+    'uamp.transport': transport,
+  })
 }

@@ -284,11 +284,9 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
 
   async #start(agent: AgentPort, record: TurnRecord, run: RunStart & { readonly options: ResponseOptions }): Promise<void> {
     const before = { messages: this.#messages, head: this.lastResponse, bytes: this.held.get('messages') }
-    const { keeper, methods, requestHash, principal, paysAnew } = run.options
     const trace = this.traceOf(run.options)
     const payment = run.options.payment ?? tokenPayment(this.#pending.paymentToken) ?? this.#payment
-    const asked = { keeper, methods, requestHash, principal, paysAnew }
-    const given = { record, run, limits: this.#host.limits, held: this.held, payment, trace, ...asked }
+    const given = { ...run.options, record, run, limits: this.#host.limits, held: this.held, payment, trace }
     const turn = new ActiveTurn(this, turnStart(this, given))
     for (const { tool_result } of resultsIn(record.given ?? [])) turn.output.addResult(tool_result)
     this.#turn = turn
@@ -300,7 +298,7 @@ export class AgentSession extends SessionFacts implements Session, TurnHost {
     this.lastResponse = record.id
     this.log.onDetach = this.onDetach
     try {
-      await this.#journal?.open(this, record, keeper?.opened(record))
+      await this.#journal?.open(this, record, run.options.keeper?.opened(record))
     } catch (error) {
       this.#turn = this.#record = undefined
       putBack()

@@ -12,7 +12,7 @@ import type { AgentPort, AskOptions, QuestionDraft, Questions, Said, Turn } from
 import type { Span, Trace } from '../ports/trace.ts'
 import { withHandle } from './input.ts'
 import { QuestionBook, type Answer, type Asker } from './questions.ts'
-import { endOf, failure, responseCreated, resultsIn, type End } from './run.ts'
+import { beginSpan, endOf, failure, responseCreated, resultsIn, type End } from './run.ts'
 import { leave, type TurnHost, type TurnResume, type TurnStart } from './turn-parts.ts'
 import { isReason, restOf, toDraft } from './unsaid.ts'
 import { usageAttributes } from '../basics/work.ts'
@@ -204,13 +204,7 @@ export class ActiveTurn extends TurnFacts implements Turn, Asker {
   }
 
   #begin(): void {
-    const { transport, sessionId } = this
-    this.#span = this.#request?.begin('invoke_agent', `invoke_agent ${this.#agent}`, {
-      'gen_ai.operation.name': 'invoke_agent',
-      'gen_ai.agent.name': this.#agent,
-      'gen_ai.conversation.id': sessionId,
-      'uamp.transport': transport,
-    })
+    this.#span = beginSpan(this.#request, this.#agent, this)
   }
 
   /** Continues a parked turn with a new response. */

@@ -10,7 +10,7 @@ const FAILED_MS = MINUTE_MS
 /** It is read again for what is not in it: a few times at once, for a server that has just replaced something, then seldom. */
 const MISSING = { perSecond: 1 / 15, burst: 4 }
 
-export interface Fetched<T> {
+interface Fetched<T> {
   readonly value: T
   readonly maxAgeMs: number | undefined
 }

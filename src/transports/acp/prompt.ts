@@ -46,6 +46,12 @@ export interface Prompting {
   cancelled: boolean
 }
 
+/** Recognizes the same prompt. */
+export function sameAs(blocks: readonly ContentBlock[]): Prompting['isSame'] {
+  const words = JSON.stringify(blocks)
+  return (others) => JSON.stringify(others) === words
+}
+
 /** The prompt of a response that another connection asked for. */
 export function promptOf(response: string, heard: readonly Message[]): Prompting {
   const isSame = (blocks: readonly ContentBlock[]): boolean => {

@@ -15,7 +15,7 @@ import { paymentRefusal } from '../../protocol/payment-refusal.ts'
 import { told, toldBody } from './errors.ts'
 import { Begun, isUnpaid, unpaidPrompt } from './history.ts'
 import { Permissions } from './permission.ts'
-import { ending, responseFor, titleOf, toInputs, type Beside, type Prompting } from './prompt.ts'
+import { ending, responseFor, sameAs, titleOf, toInputs, type Beside, type Prompting } from './prompt.ts'
 import type { ClientCapabilities } from './schema.ts'
 import { choose, commandsUpdates, settingsOf, settingsUpdates, type SessionSettings } from './settings.ts'
 import { Terminals } from './terminals.ts'
@@ -188,11 +188,9 @@ export class AcpSession implements Visitor {
   /** Waits for the end of a cancelled prompt. Gives its answer only if the session is closed meanwhile: else that comes with the end. */
   async prompt(id: RpcId, blocks: readonly ContentBlock[], beside: Beside): Promise<Slot | undefined> {
     const { payment, hops } = beside
-    if (!this.#prompt && isUnpaid(this.session)) {
-      const left = await unpaidPrompt(this.#options.host.gateway, this.session)
-      this.#prompt ??= left
-    }
-    const before = this.#prompt
+    const isLeft = !this.#prompt && isUnpaid(this.session)
+    const left = isLeft ? await unpaidPrompt(this.#options.host.gateway, this.session) : undefined
+    const before = (this.#prompt ??= left)
     if (before && !before.cancelled) {
       if (before.id !== undefined)
         throw new UampError('response_in_progress', 'Another prompt is in progress: wait for its end, or cancel it')
@@ -217,9 +215,7 @@ export class AcpSession implements Visitor {
       ...(terminals && { methods: terminals }),
     })
     const { lastResponse: response } = this.session
-    const title = titleOf(blocks)
-    const words = JSON.stringify(blocks)
-    const isSame = (others: readonly ContentBlock[]): boolean => JSON.stringify(others) === words
+    const [title, isSame] = [titleOf(blocks), sameAs(blocks)]
     this.#prompt = { id, response, payment, isSame, title, offered: asked.offered, terminals, shown: true, cancelled: false }
     try {
       await said

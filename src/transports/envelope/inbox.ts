@@ -15,7 +15,7 @@ import type { EnvelopeSettings } from './settings.ts'
 import { windowOf, type Windows } from './windows.ts'
 
 /** The name by which recovery knows the response to a message. */
-export const KEEPER = 'envelope'
+const KEEPER = 'envelope'
 
 /** What a sender is told: its message is taken, and where the answer to it comes. */
 export interface Accepted {

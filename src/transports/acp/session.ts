@@ -188,8 +188,7 @@ export class AcpSession implements Visitor {
   /** Waits for the end of a cancelled prompt. Gives its answer only if the session is closed meanwhile: else that comes with the end. */
   async prompt(id: RpcId, blocks: readonly ContentBlock[], beside: Beside): Promise<Slot | undefined> {
     const { payment, hops } = beside
-    const isLeft = !this.#prompt && isUnpaid(this.session)
-    const left = isLeft ? await unpaidPrompt(this.#options.host.gateway, this.session) : undefined
+    const left = this.#prompt || !isUnpaid(this.session) ? undefined : await unpaidPrompt(this.#options.host.gateway, this.session)
     const before = (this.#prompt ??= left)
     if (before && !before.cancelled) {
       if (before.id !== undefined)

@@ -11,7 +11,7 @@ export const MAY_IMPORT = {
   auth: ['protocol', 'wire', 'core', 'envelope'],
   transports: ['protocol', 'wire', 'core', 'envelope'],
   providers: ['protocol', 'wire', 'core', 'upstream'],
-  remotes: ['protocol', 'wire', 'core', 'upstream', 'client', 'providers', 'agents'],
+  remotes: ['protocol', 'wire', 'envelope', 'core', 'upstream', 'client', 'providers', 'agents'],
   payments: ['protocol', 'wire', 'core', 'auth'],
   agents: ['protocol', 'core', 'skills', 'providers'],
   skills: ['protocol', 'core'],

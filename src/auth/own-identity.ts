@@ -20,6 +20,7 @@ const ACTORS = 8
 export function serverIdentity({ signer, url, now }: IdentityOptions): Identity {
   return {
     url,
+    envelopeKey: () => signer().key('envelopes'),
     async mint({ subject, isAgent, audience, scope, client = subject, actor, until = Infinity }) {
       const issuer = url()
       if (issuer === undefined) {

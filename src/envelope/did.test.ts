@@ -136,8 +136,8 @@ test.each([
   ['http://localhost:3000/', 'did:web:localhost%3A3000'],
   ['https://example.com/agents//bob/', 'did:web:example.com:agents:bob'],
   ['https://user:word@example.com/a?b#c', 'did:web:example.com:a'],
-  ['http://127.0.0.1:3000', 'did:web:127.0.0.1%3A3000'],
-  ['http://[::1]:3000/a', 'did:web:[%3A%3A1]%3A3000:a'],
+  ['http://127.0.0.1:3000', 'did:web:localhost%3A3000'],
+  ['http://[::1]:3000/a', 'did:web:localhost%3A3000:a'],
 ])('%s is the DID of a URL', (url, did) => {
   expect(didOfUrl(url)).toBe(did)
 })

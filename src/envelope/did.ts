@@ -33,11 +33,14 @@ export function documentUrl(did: string): string {
   return `https://${web.host}/${web.path.length === 0 ? '.well-known' : web.path.join('/')}/did.json`
 }
 
+/** Addresses of this machine. A `did:web` has a name in their place. */
+const LOOPBACK = /^(?:127\.\d+\.\d+\.\d+|\[::1\])(?=:|$)/
+
 /** The `did:web` of a URL, such as the one of this server or of an agent below it. */
 export function didOfUrl(url: string): string {
   const { host, pathname } = new URL(url)
   const path = pathname.split('/').filter((part) => part !== '')
-  return ['did:web', host.replaceAll(':', '%3A'), ...path].join(':')
+  return ['did:web', host.replace(LOOPBACK, 'localhost').replaceAll(':', '%3A'), ...path].join(':')
 }
 
 /** The DID of a DID URL, which may name a key after `#`. */

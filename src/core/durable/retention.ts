@@ -27,7 +27,7 @@ export interface RetentionOptions {
 export class Retention {
   readonly #options: RetentionOptions
   readonly #records: Records
-  #isFull = false
+  #isStuck = false
   #measureAt = -Infinity
   #searchAt = -Infinity
 
@@ -64,31 +64,34 @@ export class Retention {
 
   async #keepTotal(signal: AbortSignal): Promise<void> {
     const { limits, log } = this.#options
-    let [removed, isFull] = [0, false]
+    let [removed, isFull, hasSessions] = [0, false, false]
     while (!signal.aborted && (isFull = (await this.#records.store.bytes()) > limits.storedBytes)) {
       const some = await this.#removeOldest(Math.min(removed + 1, REMOVED_AT_ONCE))
-      if (some === 0) break
-      removed += some
+      hasSessions = some.used > 0
+      if (some.removed === 0) break
+      removed += some.removed
       await this.#tidy(signal)
     }
     if (removed > 0) log('warn', 'The oldest sessions were removed: the store is full', { removed, storedBytes: limits.storedBytes })
-    // Told once: otherwise each session goes as soon as nobody uses it, and nobody knows why.
-    if (isFull && !this.#isFull) {
+    // Told once: otherwise each session goes as soon as nobody uses it, and nobody knows why. One that is in use may be what is large.
+    const isStuck = isFull && !hasSessions
+    if (isStuck && !this.#isStuck) {
       const { storedBytes } = limits
       log('error', 'More is stored than storedBytes, and what is left cannot be removed, such as movements of money: raise it', {
         storedBytes,
       })
     }
-    this.#isFull = isFull
+    this.#isStuck = isStuck
   }
 
-  async #removeOldest(most: number): Promise<number> {
-    let removed = 0
+  async #removeOldest(most: number): Promise<{ readonly removed: number; readonly used: number }> {
+    let [removed, used] = [0, 0]
     for await (const { tenant, id } of this.#records.oldest()) {
       if (await this.#options.remove(tenant, id)) removed++
+      else used++
       if (removed === most) break
     }
-    return removed
+    return { removed, used }
   }
 
   async #keepShares(signal: AbortSignal): Promise<void> {

@@ -1,4 +1,5 @@
 import type { Actor } from './access.ts'
+import type { SignKey } from './keys.ts'
 
 /** This server, as it names itself to other servers. */
 export interface Identity {
@@ -6,6 +7,8 @@ export interface Identity {
   url(): string | undefined
   /** Makes an access token. Throws if the server has no URL. */
   mint(token: TokenFor): Promise<Minted>
+  /** The key that signs messages to other organisations. */
+  envelopeKey(): Promise<SignKey>
 }
 
 interface TokenFor {

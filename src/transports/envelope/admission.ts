@@ -1,3 +1,4 @@
+import { principalId } from '../../core/basics/principal.ts'
 import type { Principal } from '../../core/ports/access.ts'
 import type { Host, KnownCall } from '../../core/ports/transport.ts'
 import { envelopeError } from '../../envelope/codes.ts'
@@ -9,6 +10,9 @@ import type { Capabilities } from './capabilities.ts'
 import type { OwnDid } from './own-did.ts'
 import type { SenderKeys } from './sender-keys.ts'
 import type { EnvelopeSettings } from './settings.ts'
+
+/** Where an issuer has its agents. */
+const AGENTS_PATH = '/agents'
 
 /** A message that is what it says, from whom it says. */
 export interface Admitted {
@@ -72,7 +76,8 @@ export class Admission {
     }
     const named = this.#senders.get(didOf(from))
     const names = [id, ...(subject === undefined ? [] : [subject])]
-    if (named === undefined ? names.some((name) => isName(name, from)) : names.includes(named)) return principal
+    const isTheirs = named === undefined ? names.some((name) => isName(name, from)) || isAgent(principal, from) : names.includes(named)
+    if (isTheirs) return principal
     throw envelopeError('4.03', 'Whoever sends this message may not sign as its sender', 'sender')
   }
 }
@@ -81,4 +86,10 @@ export class Admission {
 function isName(name: string, did: string): boolean {
   if (name.startsWith('did:')) return isSameDid(name, did)
   return /^https?:\/\//.test(name) && URL.canParse(name) && isSameDid(didOfUrl(name), did)
+}
+
+/** True if its issuer says that the caller is one of its agents, and the DID is that agent's (AOAuth). A user of the same name is not. */
+function isAgent({ id, issuer, subject }: Principal, did: string): boolean {
+  if (issuer === undefined || subject === undefined || !URL.canParse(issuer)) return false
+  return id === principalId(issuer, subject, AGENTS_PATH) && isSameDid(didOfUrl(`${issuer}${AGENTS_PATH}/${subject}`), did)
 }

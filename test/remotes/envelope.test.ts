@@ -1,0 +1,134 @@
+/** Two organisations: one asks the other by signed messages, and believes only what is signed. */
+import { expect, onTestFinished, test } from 'vitest'
+import { demo } from '../../src/agents/demo/index.ts'
+import { connect } from '../../src/client/node.ts'
+import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
+import { remoteEnvelope } from '../../src/remotes/envelope/index.ts'
+import { serve, type RunningServer } from '../../src/serve/index.ts'
+import type { AgentPort } from '../../src/core/ports/agent.ts'
+import { coin } from '../support/money.ts'
+import { startServer } from '../support/server.ts'
+
+async function companies(agents: AgentPort | readonly AgentPort[] = demo()) {
+  const there = await startServer(agents, { defaultAgent: 'demo', envelope: { insecureDev: true } })
+  const here = await startServer(remoteEnvelope({ name: 'partner', url: there.url }), { envelope: { insecureDev: true } })
+  const client = connect(here.url)
+  onTestFinished(() => client.close())
+  return { there, here, client }
+}
+
+async function say(client: ReturnType<typeof connect>, text: string): Promise<string> {
+  return (await client.session()).say(text)
+}
+
+test('an agent of another organisation answers here', async () => {
+  const { client, here } = await companies()
+  expect(await say(client, '/count 1000')).toBe(Array.from({ length: 1000 }, (_, number) => number + 1).join(' '))
+  const body = JSON.stringify({ model: 'partner', messages: [{ role: 'user', content: 'hello' }] })
+  const answer = (await (await fetch(`${here.url}/v1/chat/completions`, { method: 'POST', body })).json()) as {
+    choices: { message: { content: string } }[]
+  }
+  expect(answer.choices[0]?.message.content).toBe('You said: hello')
+})
+
+test('a conversation goes on there, and one that it does not know is told first', async () => {
+  const { client, here } = await companies()
+  const session = await client.session()
+  await session.say('My name is Ann')
+  expect(await session.say('/history')).toContain('My name is Ann')
+  const messages = [
+    { role: 'user', content: 'My name is Ben' },
+    { role: 'assistant', content: 'Hello' },
+    { role: 'user', content: 'again' },
+  ]
+  const response = await fetch(`${here.url}/v1/chat/completions`, { method: 'POST', body: JSON.stringify({ model: 'partner', messages }) })
+  expect(JSON.stringify(await response.json())).toContain('My name is Ben')
+})
+
+test('its questions come to our client, and the answers go back', async () => {
+  const { there, client } = await companies()
+  const approving = await client.session({ onApproval: () => true })
+  expect(await approving.say('/approve the plan')).toMatch(/approved/i)
+  const tools = { weather: { parameters: { type: 'object' }, run: () => 'sun' } }
+  const withTools = await client.session({ tools: tools as never })
+  expect(await withTools.say('/tool clock {}')).toMatch(/\d/)
+  const token = await coin(there, '1')
+  const { tokenWallet } = await import('../../src/client/index.ts')
+  const paying = await startServer(remoteEnvelope({ name: 'partner', url: there.url, wallet: tokenWallet(token) }), {
+    envelope: { insecureDev: true },
+  })
+  const payer = connect(paying.url)
+  onTestFinished(() => payer.close())
+  expect(await say(payer, '/pay 0.05')).toBe('Paid 0.05 USD. Thank you.')
+})
+
+test('a cancel reaches the other side, and its agent cleans up', async () => {
+  let cleaned = 0
+  const slow = defineAgent('demo', async function* (turn) {
+    try {
+      yield 'begun'
+      await new Promise((_, reject) => turn.signal.addEventListener('abort', () => reject(turn.signal.reason as Error)))
+    } finally {
+      cleaned++
+    }
+  })
+  const { client } = await companies(slow)
+  const stop = new AbortController()
+  const session = await client.session()
+  const answer = session.ask('go', { signal: stop.signal })
+  const heard = (async () => {
+    for await (const event of answer) if (event.type === 'response.delta') stop.abort()
+  })()
+  await expect(heard).rejects.toThrow('aborted')
+  await expect.poll(() => cleaned).toBe(1)
+})
+
+test('an error there is an error here, with its reason', async () => {
+  const { client } = await companies()
+  await expect(say(client, '/error overloaded')).rejects.toMatchObject({ code: 'provider_error' })
+})
+
+/** A server that says what it likes in place of the other organisation's. */
+async function between(there: RunningServer, change: (path: string, body: string) => string): Promise<string> {
+  const { createServer } = await import('node:http')
+  const proxy = createServer((request, response) => {
+    void (async () => {
+      const pieces: Buffer[] = []
+      for await (const piece of request) pieces.push(piece as Buffer)
+      const answer = await fetch(there.url + request.url, {
+        method: request.method ?? 'GET',
+        headers: { 'content-type': request.headers['content-type'] ?? 'text/plain' },
+        ...(request.method === 'POST' && { body: Buffer.concat(pieces) }),
+      })
+      const location = answer.headers.get('location')
+      response.writeHead(answer.status, { ...(location !== null && { location }) })
+      response.end(change(request.url ?? '', await answer.text()))
+    })().catch(() => response.destroy())
+  })
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void proxy.close())
+  return `http://localhost:${(proxy.address() as { port: number }).port}`
+}
+
+test.each([
+  [
+    'a word of the answer',
+    (path: string, body: string) => (path.startsWith('/v1/stream') ? body.replace('"2"', '"3"').replace(' 2', ' 3') : body),
+  ],
+  ['the signed message', (path: string, body: string) => (path.startsWith('/v1/messages') ? body.replace('1 2', '1 3') : body)],
+  ['the signature', (_: string, body: string) => body.replace(/"sig":"[^"]{20}/, '"sig":"AAAAAAAAAAAAAAAAAAAA')],
+])('whoever changes %s on the way is found out', async (_, change) => {
+  const server = await serve(demo(), {
+    port: 0,
+    data: 'memory',
+    log: () => undefined,
+    envelope: { insecureDev: true },
+    publicUrl: 'http://localhost:1',
+  })
+  onTestFinished(() => server.close({ graceMs: 0 }))
+  const url = await between(server, change)
+  const here = await startServer(remoteEnvelope({ name: 'partner', url }), { envelope: { insecureDev: true } })
+  const client = connect(here.url)
+  onTestFinished(() => client.close())
+  await expect(say(client, '/count 3')).rejects.toMatchObject({ code: 'provider_error' })
+})

@@ -22,12 +22,14 @@ export interface TlsPair extends SecureContextOptions {
   readonly key: Buffer
   readonly ca: Buffer | undefined
   readonly minVersion: 'TLSv1.3'
+  /** What the certificate is for. */
+  readonly names: string
   /** When the certificate ends. */
   readonly until: Date
 }
 
 /** How long before its end a certificate should have been renewed: most are renewed a month before. */
-export const RENEW_DAYS = 14
+const RENEW_DAYS = 14
 const DAY_MS = 86_400_000
 
 type Option = keyof TlsFiles
@@ -46,7 +48,8 @@ export async function readTls(files: TlsFiles): Promise<TlsPair> {
       `${files.key} (tls.key) is not the key of the certificate in ${files.cert} (tls.cert): give the two that belong together`,
     )
   if (files.clientCa !== undefined && ca) parsed('clientCa', files.clientCa, () => new X509Certificate(ca))
-  const pair: TlsPair = { cert, key, ca, minVersion: 'TLSv1.3', until: new Date(certificate.validTo) }
+  const names = certificate.subjectAltName ?? certificate.subject
+  const pair: TlsPair = { cert, key, ca, minVersion: 'TLSv1.3', names, until: new Date(certificate.validTo) }
   // Finds what the checks do not, such as a chain that is cut off in the middle.
   parsed('cert', files.cert, () => createSecureContext(pair))
   return pair

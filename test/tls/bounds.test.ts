@@ -100,6 +100,8 @@ verifies('h2.request-time', 'a body that never ends is not waited for', async ()
   request.write('the beginning')
   const [headers] = (await once(request, 'response')) as [IncomingHttpHeaders]
   expect(headers[':status']).toBe(408)
+  request.resume()
+  await once(request, 'close')
 })
 
 verifies('h2.idle', 'a stranger who says nothing is disconnected, before and after the handshake', async () => {
@@ -265,4 +267,29 @@ test('a client that waits for a sign before it sends its body gets it', async ()
   for await (const chunk of request.setEncoding('utf8')) text += String(chunk)
   expect(JSON.parse(text)).toEqual({ bytes: 5 })
   expect((await ask(session, { ':path': '/health', expect: 'wonders' })).status).toBe(417)
+})
+
+test('the body of a web stream comes whole, at the pace of its reader', async () => {
+  let asked = 0
+  const chunks = 200
+  const body = () =>
+    new ReadableStream<Uint8Array>(
+      {
+        pull(controller) {
+          controller.enqueue(new Uint8Array(15_000))
+          if (++asked === chunks) controller.close()
+        },
+      },
+      { highWaterMark: 0 },
+    )
+  const { open } = await start({ routes: [get('/web', async () => new Response(body()))] })
+  const session = open()
+  const request = session.request({ ':path': '/web' })
+  await once(request, 'response')
+  let before = -1
+  await expect.poll(() => before === (before = asked), { interval: 100 }).toBe(true)
+  expect(asked).toBeLessThan(chunks / 2)
+  let bytes = 0
+  for await (const chunk of request) bytes += (chunk as Buffer).length
+  expect(bytes).toBe(chunks * 15_000)
 })

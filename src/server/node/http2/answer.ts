@@ -15,6 +15,9 @@ export class Http2Answer extends Http2ServerResponse<Http2Request> {
   constructor(stream: ServerHttp2Stream) {
     super(stream)
     this.line = new Line(stream, { carrier: carrierOf(stream), answer: this, finish: () => super.end() })
+    // Whoever waits for room waits for that of the line.
+    stream.removeAllListeners('drain')
+    this.line.on('drain', () => this.emit('drain'))
   }
 
   override writeHead(status: number, reason?: string | OutgoingHttpHeaders, headers?: OutgoingHttpHeaders): this {

@@ -66,14 +66,12 @@ export class Sessions {
     carry(carrier)
     const { strangers, sweeper, limits } = this.#app
     const { monotonic } = this.#options
-    const late = (answer: Http2Answer): void =>
-      void refuseRequest(answer, errorResponse(new UampError('timeout', 'The request took too long'), { status: 408 }))
-    const guard = new Guard(carrier, { limits, monotonic, strangers, late })
+    const guard = new Guard(carrier, { limits, monotonic, strangers, late: (answer) => void refuseLate(answer) })
     this.#guards.set(carrier, guard)
     sweeper.add(guard)
     strangers.onEvict(socket, () => carrier.session.close())
     strangers.onKnown(socket, () => {
-      if (!carrier.session.closed) carrier.session.settings({ maxConcurrentStreams: STREAMS })
+      if (!carrier.session.closed && !carrier.session.destroyed) carrier.session.settings({ maxConcurrentStreams: STREAMS })
     })
     // Why it ends is the client's business.
     socket.on('error', () => undefined)
@@ -108,4 +106,10 @@ export class Sessions {
     if (expect === undefined || expect === '100-continue') this.#options.handle(request, answer)
     else answer.writeHead(417).end()
   }
+}
+
+/** Answers a request that does not come to its end, and gives up what is missing of it. */
+async function refuseLate(answer: Http2Answer): Promise<void> {
+  await refuseRequest(answer, errorResponse(new UampError('timeout', 'The request took too long'), { status: 408 }))
+  answer.stream.close()
 }

@@ -5,12 +5,13 @@ import { answer } from './lib/process.js'
 import { SseClient } from './lib/sse-client.js'
 import { isSurface, SurfaceClient } from './lib/surface-client.js'
 import { message } from './lib/tally.js'
+import { VersionClient } from './lib/version-client.js'
 import { WsClient } from './lib/ws-client.js'
 
 /** How many connections are being opened at a time: a listen queue is finite. */
 const STEP = 100
 
-/** @type {(WsClient | SseClient | SurfaceClient)[]} */
+/** @type {(WsClient | SseClient | SurfaceClient | VersionClient)[]} */
 let clients = []
 /** @type {HttpPool | undefined} */
 let pool
@@ -18,13 +19,14 @@ const buffer = Buffer.alloc(256 * 1024)
 
 answer({ open, check, run, cancel, close })
 
-/** @param {{ port: number, transport: import('./lib/measure.js').Load['transport'], count: number, session?: boolean, headers?: Record<string, string>, tokens?: readonly string[] }} options */
-async function open({ port, transport, count, session = true, headers = {}, tokens = ['none'] }) {
+/** @param {{ port: number, transport: import('./lib/measure.js').Load['transport'], count: number, session?: boolean, headers?: Record<string, string>, tokens?: readonly string[], version?: import('./lib/version-client.js').Version }} options */
+async function open({ port, transport, count, session = true, headers = {}, tokens = ['none'], version }) {
   pool ??= new HttpPool({ port, size: Math.min(count, 64) })
   const posts = pool
   let shown = 0
   const token = () => tokens[shown++ % tokens.length] ?? ''
   const make = () => {
+    if (version) return new VersionClient({ port, version, transport })
     if (isSurface(transport)) return new SurfaceClient({ port, transport, buffer, headers, token })
     const dialect = DIALECTS[transport]
     return dialect ? new WsClient({ port, buffer, dialect }) : new SseClient({ port, buffer, pool: posts })
@@ -49,6 +51,11 @@ async function check({ text, deltas, words, signed = false }) {
     checkSigned(signature, signed)
     for (const other of clients) if (other instanceof SurfaceClient) other.expect(overhead)
     return { bytes }
+  }
+  if (client instanceof VersionClient) {
+    await client.respond(text)
+    if (client.tally.deltas !== deltas) throw new Error(`${client.tally.deltas} deltas instead of ${deltas}`)
+    return {}
   }
   const { tally } = client
   tally.check = true

@@ -14,6 +14,7 @@ import { signing } from './scenarios/signing.js'
 import { SINGLE } from './scenarios/single.js'
 import { installedSize } from './scenarios/size.js'
 import { throughput } from './scenarios/throughput.js'
+import { tls } from './scenarios/tls.js'
 import { best, inMemory, naive, responses, sqlite, template } from './servers/index.js'
 
 const { values } = parseArgs({
@@ -51,7 +52,7 @@ for (const scenario of throughput({ quick })) {
     results.set(scenario.name, await measure(measured, scenario, { control, execArgv }))
   })
 }
-for (const group of built ? [gateway, a2a, identity, signing, payments, hosted] : []) {
+for (const group of built ? [gateway, a2a, identity, signing, payments, hosted, tls] : []) {
   for (const [name, rows] of await group({ quick, execArgv, attempt })) results.set(name, rows)
 }
 targets.push(...throughputTargets(results))

@@ -21,6 +21,7 @@ export type Area =
   | 'omnia'
   | 'envelope'
   | 'identity'
+  | 'tls'
 
 /** One thing that a specification demands, in our words. Tests cite it by `id`. */
 export interface Requirement {
@@ -109,4 +110,9 @@ export function agUi<R extends Rows>(source: string, rows: R): Listed<R> {
 /** The requirements of knowing who calls, and of being known. */
 export function identity<R extends Rows>(source: string, rows: R): Listed<R> {
   return listed({ area: 'identity', source: sectionOf(source) }, rows)
+}
+
+/** What a server with a certificate promises, by the document or the part of ours. */
+export function tls<R extends Rows>(source: string, rows: R): Listed<R> {
+  return listed({ area: 'tls', source: sectionOf(source) }, rows)
 }

@@ -30,6 +30,7 @@ import { paymentsRest } from './payments/rest.ts'
 import { signing, signingTransports } from './identity/signing.ts'
 import { response, tools } from './uamp-events/response.ts'
 import { routing, transport } from './uamp-events/transport.ts'
+import { tlsListener } from './tls.ts'
 import { walletRequirements } from './payments/wallet.ts'
 import { laterTransports, paidTransports, transportPayments, transportsApi } from './uamp-transports/uamp-transports.ts'
 import { clientShapes, eventSets, serverShapes, typeShapes } from './uamp-events/shapes.ts'
@@ -106,6 +107,7 @@ const byId = {
   ...walletRequirements,
   ...x402,
   ...ap2,
+  ...tlsListener,
 }
 
 export type RequirementId = keyof typeof byId

@@ -150,6 +150,8 @@ verifies('uamp:session:chat', 'the chat, and slots of inputs and requests, survi
   const again = await overWebSocket(after.url)
   await again.follow(session, 0)
   expect(again.heard[0]).toMatchObject({ type: 'session.created', chat: 'chat_1', session_id: session })
+  // What was said before may come in several pieces.
+  await again.next(isEnd)
   const { messages, chat } = mirrored(await say(again, 'three', { session }))
   expect(chat).toBe('chat_1')
   expect(messages[0]).toMatchObject({ content: '12', context: { chat_id: 'c', token: 'credential-of-a-client' } })

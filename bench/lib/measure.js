@@ -56,9 +56,9 @@ async function pair(server, load, execArgv) {
   const deltas = load.deltas ?? DELTAS
   const words = load.words ?? deltas
   const text = load.ms ? `/count ${words} ${load.ms}` : `/count ${words}`
-  const { transport = load.transport, tokens, signed } = server
+  const { transport = load.transport, tokens, signed, version } = server
   const headers = { ...server.headers, ...remote.ready.headers }
-  const open = () => client.call('open', { port: remote.ready.port, transport, count: load.clients, headers, tokens })
+  const open = () => client.call('open', { port: remote.ready.port, transport, count: load.clients, headers, tokens, version })
   const sample = async (responses = load.responses) => {
     if (load.fresh) {
       await client.call('close')

@@ -2,8 +2,9 @@
 
 /**
  * `tokens`: what its clients show over HTTP, one after the other. `signed`: whether its answers have signatures, which is checked.
+ * `version`: of HTTP, which its clients speak.
  *
- * @typedef {{ name: string, store: string, file: string, args: string[], transport?: import('../lib/measure.js').Transport, headers?: Record<string, string>, tokens?: readonly string[], signed?: boolean }} Server
+ * @typedef {{ name: string, store: string, file: string, args: string[], transport?: import('../lib/measure.js').Transport, headers?: Record<string, string>, tokens?: readonly string[], signed?: boolean, version?: import('../lib/version-client.js').Version }} Server
  */
 
 /** @type {Server} */

@@ -32,6 +32,7 @@ const GROUPS = {
   ],
   Operations: [
     'docs/server.md',
+    'docs/tls.md',
     'docs/identity.md',
     'docs/payments.md',
     'docs/prices.md',

@@ -11,6 +11,7 @@ import type { ServeFlags } from './commands/serve.ts'
 import { addAccess, addKeys } from './identity-program.ts'
 import { addLedger, addPay } from './pay-program.ts'
 import { flushed, leave } from './leave.ts'
+import { withTls } from './tls-flags.ts'
 import type { InitFlags } from './commands/init.ts'
 import type { PruneFlags, ShowFlags } from './commands/store.ts'
 import type { VerifyFlags } from './commands/verify.ts'
@@ -99,9 +100,8 @@ function program(): Command {
       await leave(await acp(file, { ...flags, version: packageVersion() }))
     })
   addConnect(uamp)
-  uamp
-    .command('doctor')
-    .description('check Node, the config, keys, models, the data folder and the port, and say what to do; changes nothing')
+  withTls(uamp.command('doctor'))
+    .description('check Node, the config, keys, models, the data folder, the certificate and the port, and say what to do; changes nothing')
     .argument('[file]', 'an agent module (.ts, .js), a folder with one, or a config; default: ./uamp.config.*')
     .option('-c, --config <file>', 'the config file (default: ./uamp.config.*)')
     .option('-p, --port <number>', 'the port that the server would listen on', port)
@@ -134,7 +134,7 @@ function servedFile(command: Command): string | undefined {
 
 /** `uamp dev` is `uamp serve --watch`. */
 function serving(command: Command, description: string): void {
-  command
+  withTls(command)
     .description(description)
     .argument('[file]', 'an agent module (.ts, .js), a folder with one, or a config; default: ./uamp.config.*, else the demo')
     .option('-c, --config <file>', 'the config file (default: ./uamp.config.*)')
@@ -156,6 +156,7 @@ function serving(command: Command, description: string): void {
     .addOption(new Option('--log-level <level>', 'what to log (default: info)').choices(LOG_LEVELS))
     .addOption(new Option('--log-format <format>', 'how to log (default: text in a terminal, else json)').choices(['text', 'json']))
     .option('--no-access-log', 'no log line for each request')
+    .option('--insecure-dev', 'for tests on this machine: also speak HTTP/2 without TLS')
     .option('--watch', 'load agents again when their files, or those that they import, change')
     .option('--open', 'open a browser')
     .addHelpText('after', SERVE_EXAMPLES)
@@ -263,6 +264,7 @@ Examples:
   uamp serve                                        the demo agent at http://localhost:8787
   uamp serve agent.ts --port 3000                   your agent
   uamp serve --host 0.0.0.0 --token-file tokens     for other machines
+  uamp serve --tls-cert cert.pem --tls-key key.pem  at https://localhost:8787, in HTTP/2 and HTTP/1.1
   uamp init && uamp serve                           a model with a key, from uamp.config.yaml`
 
 const CHAT_HELP = `

@@ -4,6 +4,7 @@ import type { PaymentSettings } from '../payments/settings.ts'
 import type { AgentPort } from '../core/ports/agent.ts'
 import type { Logger } from '../core/ports/transport.ts'
 import type { Environment } from '../providers/by-name.ts'
+import type { TlsFiles } from '../server/node/tls.ts'
 import { accessWith } from './access.ts'
 import { checkConfig, type CheckedConfig } from './check.ts'
 import { connectWith } from './connect.ts'
@@ -23,8 +24,9 @@ export interface Assembly {
   readonly agents: readonly AgentPort[]
   readonly settings: Omit<
     CheckedConfig,
-    'entries' | 'names' | 'brokenProviders' | 'providers' | 'prices' | 'access' | 'connect' | 'payments'
+    'entries' | 'names' | 'brokenProviders' | 'providers' | 'prices' | 'access' | 'connect' | 'payments' | 'tls'
   > & {
+    readonly tls?: TlsFiles
     readonly payments?: PaymentSettings
     readonly tokens: Readonly<Record<string, string>>
     readonly access?: AccessSettings
@@ -179,14 +181,22 @@ function settingsOf(
     connect: _o,
     payments,
     data,
+    tls,
     ...rest
   } = config
   return {
     ...rest,
+    ...(tls && { tls: filesIn(tls, dirname(source.file)) }),
     ...(data !== undefined && { data: data === 'memory' ? data : resolve(dirname(source.file), data) }),
     tokens: secretTokens(config.tokens ?? {}, variables, problems),
     ...(config.access && { access: accessWith(config.access, { variables, problems, tokens: config.tokens ?? {} }) }),
     ...(payments && { payments: paymentsWith(payments, { variables, problems }) }),
     ...(config.connect && { connect: connectWith(config.connect, { variables, problems, file: source.file }) }),
   }
+}
+
+/** The files of TLS, whose paths are relative to the config. */
+function filesIn(files: NonNullable<CheckedConfig['tls']>, folder: string): TlsFiles {
+  const { cert, key, clientCa } = files
+  return { cert: resolve(folder, cert), key: resolve(folder, key), ...(clientCa !== undefined && { clientCa: resolve(folder, clientCa) }) }
 }

@@ -196,6 +196,13 @@ export const Config = z.strictObject({
   hosting: z.optional(z.enum(['share', 'takeover'])),
   connect: z.optional(z.array(ConnectEntry, 'must list the hosts, such as [{ url: "wss://host/ws" }]')),
   origins: texts,
+  tls: z.optional(
+    z.strictObject({
+      cert: z.string('must be the PEM file with the certificate'),
+      key: z.string('must be the PEM file with the key of the certificate'),
+      clientCa: text,
+    }),
+  ),
   publicUrl: text,
   sign: z.optional(z.enum(['asked', 'always', 'never'], 'must be "asked", "always" or "never": when answers are signed')),
   trustProxy: z.optional(z.array(z.string(), 'must list the proxies, such as ["10.0.0.0/8"]')),

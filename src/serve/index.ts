@@ -35,6 +35,7 @@ import { requestHandler } from '../server/node/handle.ts'
 import { pinoLog } from '../server/node/log.ts'
 import { openTelemetry } from '../server/node/otel.ts'
 import { trustedProxies } from '../server/node/networks.ts'
+import { readTls, type TlsFiles } from '../server/node/tls.ts'
 import { hostPolicy, originPolicy } from '../server/web-pages.ts'
 import { a2a, type A2aOptions } from '../transports/a2a/index.ts'
 import { acp } from '../transports/acp/index.ts'
@@ -63,6 +64,7 @@ export type { PlatformSettings } from '../payments/platform.ts'
 export type { AccessSettings } from '../auth/settings.ts'
 export type { CoreLimits } from '../core/basics/limits.ts'
 export type { Limits } from '../server/limits.ts'
+export type { TlsFiles } from '../server/node/tls.ts'
 
 export interface AgentAppOptions {
   /** The address to listen on. Default: 127.0.0.1. It decides whether callers need a token, and which web pages may call. */
@@ -135,6 +137,13 @@ export interface AgentAppOptions {
 export interface ServeOptions extends AgentAppOptions {
   /** Default: 8787. 0: any free port. */
   readonly port?: number
+  /**
+   * Speaks HTTPS over TLS 1.3, in HTTP/2 and HTTP/1.1, with a certificate and a key in PEM files, which are read again when they change.
+   * Default: HTTP/1.1 without TLS.
+   */
+  readonly tls?: TlsFiles
+  /** For tests on this machine: HTTP/2 without TLS, from clients that know it beforehand. Only on the loopback address. */
+  readonly insecureDev?: boolean
 }
 
 export interface CloseOptions {
@@ -170,13 +179,19 @@ const LAST_TURNS = 10
 
 /** Puts agents on a server: `await serve(agent, { port: 8787 })`. */
 export async function serve(agents: AgentPort | readonly AgentPort[], options: ServeOptions = {}): Promise<RunningServer> {
-  const { port = 8787, host = '127.0.0.1', trustProxy = [] } = options
+  const { port = 8787, host = '127.0.0.1', trustProxy = [], tls: files, insecureDev: h2c } = options
+  if (h2c && !isLoopback(host))
+    throw new UampError(
+      'invalid_request',
+      `${host} can be reached from other machines, and insecureDev is for this one alone: leave it out`,
+    )
   await checkData(dataOf(options))
+  const tls = files && { files, pair: await readTls(files) }
   await checkPort({ port, host })
   const parts = assemble(agents, options)
   try {
     await parts.open.started
-    const listening = await listen(parts.node, { port, host })
+    const listening = await listen(parts.node, { port, host, tls, h2c })
     const url = listening.url + parts.node.prefix
     // Behind a proxy it has another address, which only its operator can tell.
     if (isLoopback(host) && trustProxy.length === 0) parts.node.listensAt(url)

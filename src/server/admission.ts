@@ -17,6 +17,8 @@ export interface Caller {
   vouch(principal: Principal): void
   /** `certificate` of `Credentials`. */
   readonly certificate?: string | undefined
+  /** `certificateUris` of `Credentials`. */
+  readonly certificateUris?: readonly string[] | undefined
   /** `whenGone` of `Call`, if this runtime has a cheaper way than the signal of the request. */
   readonly whenGone?: ((leave: () => void) => void) | undefined
 }
@@ -55,6 +57,10 @@ class RequestCredentials implements Credentials {
 
   get certificate(): string | undefined {
     return this.#caller.certificate
+  }
+
+  get certificateUris(): readonly string[] | undefined {
+    return this.#caller.certificateUris
   }
 
   get from(): string {
@@ -189,8 +195,8 @@ export class Admission {
       authorize: (principal, action, agent) => access.authorize(principal, action, agent),
       authenticate: async (credentials) => {
         try {
-          const { certificate } = caller
-          const known = { from: addressKey(caller.address), certificate, proven: watch?.proven?.(), ...credentials }
+          const { certificate, certificateUris } = caller
+          const known = { from: addressKey(caller.address), certificate, certificateUris, proven: watch?.proven?.(), ...credentials }
           const found = await this.#authenticate(known, sender)
           const principal = admitted(found)
           if (principal) watch?.onAccepted(principal)

@@ -1,10 +1,10 @@
 import { PassThrough } from 'node:stream'
 import { onTestFinished } from 'vitest'
-import { WebSocket } from 'ws'
 import { acpOverStdio } from '../../src/serve/acp-stdio.ts'
 import type { AgentPort } from '../../src/core/ports/agent.ts'
 import { openGateway } from '../../src/serve/gateway.ts'
 import { sseParser } from '../../src/wire/sse-parse.ts'
+import { dial } from '../support/dial.ts'
 import { startServer } from '../support/server.ts'
 
 /** A message as it came over the wire. */
@@ -146,7 +146,7 @@ export function overSocket(
   { path = '/acp', headers = {} }: { path?: string; headers?: Record<string, string> } = {},
 ): Connect {
   return async (heard) => {
-    const socket = new WebSocket(url.replace('http', 'ws') + path, { headers })
+    const socket = dial.webSocket(url + path, headers)
     socket.on('message', (data: Buffer) => heard(data.toString()))
     await new Promise<void>((resolve, reject) => socket.once('open', resolve).once('error', reject))
     socket.on('error', () => undefined)

@@ -136,7 +136,7 @@ export interface Serving {
 /** `uamp serve` on a free port, once it is there. */
 export async function serving(args: readonly string[] = [], options: RunOptions = {}): Promise<Serving> {
   const cli = new Cli(['serve', '--port', '0', ...args], { env: { UAMP_DATA: 'memory' }, ...options })
-  const [, url = ''] = await cli.prints(/ at (http:\/\/\S+)[^]*npx uamp chat/)
+  const [, url = ''] = await cli.prints(/ at (https?:\/\/\S+)[^]*npx uamp chat/)
   return { cli, url }
 }
 

@@ -1,5 +1,6 @@
 import { onTestFinished } from 'vitest'
-import { WebSocket } from 'ws'
+import type { WebSocket } from 'ws'
+import { dial } from '../support/dial.ts'
 
 /** A server message as it came over the wire. */
 export type Heard = { readonly type: string; readonly [field: string]: any } // eslint-disable-line
@@ -75,7 +76,7 @@ export class OmniaClient {
   #wake: () => void = () => undefined
 
   static async open(url: string, { path = '/omnia?agent=demo', headers = {} }: ClientOptions = {}): Promise<OmniaClient> {
-    const client = new OmniaClient(new WebSocket(url.replace('http', 'ws') + path, { headers }))
+    const client = new OmniaClient(dial.webSocket(url + path, headers))
     await client.next('connected')
     return client
   }

@@ -29,9 +29,9 @@ interface Playwright {
 /** Undefined if there is none on the PATH. */
 export const chromium = findChromium()
 
-export async function launch(executablePath: string): Promise<Browser> {
+export async function launch(executablePath: string, more: readonly string[] = []): Promise<Browser> {
   const { chromium: driver } = createRequire(new URL('../interop/package.json', import.meta.url))('playwright-core') as Playwright
-  return driver.launch({ executablePath, args: ['--no-sandbox'] })
+  return driver.launch({ executablePath, args: ['--no-sandbox', ...more] })
 }
 
 function findChromium(): string | undefined {

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
-import { WebSocket } from 'ws'
+import type { WebSocket } from 'ws'
 import { sseParser } from '../../src/wire/sse-parse.ts'
+import { dial } from './dial.ts'
 
 /** Whatever came over the wire. */
 export type Wire = any // eslint-disable-line
@@ -91,7 +92,7 @@ export class Line {
     stage: { after(task: () => void | Promise<void>): void },
     headers: Readonly<Record<string, string>> = {},
   ): Promise<Line> {
-    const socket = new WebSocket(url.replace('http', 'ws'), { maxPayload: 0, perMessageDeflate: false, headers })
+    const socket = dial.webSocket(url, headers)
     stage.after(() => socket.terminate())
     const line = new Line(socket)
     await once(socket, 'open')

@@ -4,6 +4,7 @@ import { serve, type ServeOptions } from '../../src/serve/index.ts'
 import type { AgentPort } from '../../src/core/ports/agent.ts'
 import type { Store } from '../../src/core/ports/store.ts'
 import type { Transport } from '../../src/core/ports/transport.ts'
+import { dial } from './dial.ts'
 import { paymentSecretIn, paymentSecretsUnder } from './payment-secrets.js'
 
 /** A whole server on a free port, gone when the test is. */
@@ -15,6 +16,7 @@ export async function startServer(agents: AgentPort | readonly AgentPort[], opti
     port: 0,
     data: 'memory',
     log: (level, message, fields) => void logged.push({ level, message, fields }),
+    ...(dial.tls && { tls: dial.tls }),
     ...options,
     transports: [...(options.transports ?? []), watch],
   })

@@ -8,6 +8,7 @@ import type { AgentPort } from '../../src/core/ports/agent.ts'
 import type { Logger, Route, Transport } from '../../src/core/ports/transport.ts'
 import { createNodeApp, type NodeAppOptions } from '../../src/server/node/app.ts'
 import { listen } from '../../src/server/node/listen.ts'
+import { readTls, type TlsFiles } from '../../src/server/node/tls.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 
 export interface TestServerOptions extends Partial<
@@ -34,11 +35,13 @@ export interface TestServerOptions extends Partial<
   readonly anonymous?: boolean
   /** Default: made of `tokens` and `anonymous`. */
   readonly access?: Access
+  readonly tls?: TlsFiles & { readonly lookMs?: number }
+  readonly h2c?: boolean
 }
 
 /** A server on a free port with the given routes, gone when the test is. */
 export async function testServer(options: TestServerOptions = {}) {
-  const { routes = [], transports = [], tokens = {}, anonymous = true, loopback = true, ...rest } = options
+  const { routes = [], transports = [], tokens = {}, anonymous = true, loopback = true, tls: files, h2c, ...rest } = options
   const logged: { level: string; message: string; fields: Readonly<Record<string, unknown>> | undefined }[] = []
   const log: Logger = (level, message, fields) => logged.push({ level, message, fields })
   const agents = new AgentRegistry()
@@ -56,7 +59,8 @@ export async function testServer(options: TestServerOptions = {}) {
     log,
     loopback,
   })
-  const listening = await listen(app, { port: 0, host: '127.0.0.1' })
+  const tls = files && { files, pair: await readTls(files), lookMs: files.lookMs }
+  const listening = await listen(app, { port: 0, host: '127.0.0.1', tls, h2c })
   onTestFinished(async () => {
     listening.stop()
     await app.closeConnections(50)

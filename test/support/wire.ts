@@ -1,4 +1,4 @@
-import { WebSocket } from 'ws'
+import { dial } from './dial.ts'
 import { sseParser } from '../../src/wire/sse-parse.ts'
 
 /** A server event as it came over the wire. */
@@ -88,9 +88,7 @@ class Inbox {
 }
 
 export const overWebSocket: Connect = async (url, { token, path = '/uamp' } = {}) => {
-  const socket = new WebSocket(url.replace('http', 'ws') + path, {
-    headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
-  })
+  const socket = dial.webSocket(url + path, token === undefined ? {} : { authorization: `Bearer ${token}` })
   const inbox = new Inbox()
   socket.on('message', (data: Buffer) => inbox.put(JSON.parse(data.toString()) as Heard))
   socket.on('error', () => undefined)

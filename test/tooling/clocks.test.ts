@@ -8,6 +8,7 @@ const READERS = [
   'src/cli/commands/models.ts', // the day of a table
   'src/cli/commands/store.ts', // what is older than a time that somebody names
   'src/cli/doctor/machine.ts', // the clock itself is checked
+  'src/cli/doctor/tls.ts', // when a certificate ends
   'src/client/tokens.ts', // a token says when it ends by the wall clock
   'src/client/verify.ts', // so does a signature
   'src/client/wallet/budget.ts', // the day that a budget is for

@@ -74,7 +74,8 @@ export class Connection {
       client.close()
       if (signal.aborted) return undefined
       if (!(thrown instanceof UampClientError)) throw thrown
-      throw new UampClientError({ code: thrown.code, message: this.#advice(thrown, id), details: thrown.details }, thrown)
+      const message = (thrown.code === 'unreachable' ? await this.#untrusted() : undefined) ?? this.#advice(thrown, id)
+      throw new UampClientError({ code: thrown.code, message, details: thrown.details }, thrown)
     }
   }
 
@@ -145,6 +146,19 @@ export class Connection {
       return Array.isArray(data) ? data.filter(isRecord) : []
     } catch {
       return []
+    }
+  }
+
+  /** What to do about the certificate of the server, if that is why there is no connection. A WebSocket does not tell why. */
+  async #untrusted(): Promise<string | undefined> {
+    if (!this.#url.startsWith('https:')) return undefined
+    try {
+      await fetch(`${this.#url}/health`, { signal: AbortSignal.timeout(LIST_MS), redirect: 'manual' })
+      return undefined
+    } catch (thrown) {
+      const { code } = ((thrown as Error).cause ?? {}) as NodeJS.ErrnoException
+      if (!/CERT|SIGNATURE|ISSUER/.test(code ?? '')) return undefined
+      return `The certificate of ${this.#url} is not trusted here (${code}). If its authority is your own, name its file: NODE_EXTRA_CA_CERTS=ca.pem`
     }
   }
 

@@ -11,9 +11,11 @@ import { ok, wrong, wrongBy, type Check } from '../doctor/check.ts'
 import { checkDataFolder } from '../doctor/data.ts'
 import { checkClock, checkNode, checkPort } from '../doctor/machine.ts'
 import { checkModels } from '../doctor/models.ts'
+import { checkTls } from '../doctor/tls.ts'
 import { harmless, painter } from '../print.ts'
+import { tlsFrom, type TlsFlags } from '../tls-flags.ts'
 
-export interface DoctorFlags {
+export interface DoctorFlags extends TlsFlags {
   readonly config?: string
   readonly port?: number
   readonly host?: string
@@ -28,12 +30,15 @@ export async function doctor(file: string | undefined, flags: DoctorFlags): Prom
   const { env } = process
   const config = await checkFile(file ?? flags.config, { env, modules: new Modules(), log: () => undefined })
   const data = flags.data || env['UAMP_DATA'] || config.settings?.data || '.uamp'
-  const [stored, port, models] = await Promise.all([
+  const files = tlsFrom(flags, config.settings?.tls)
+  const address = { port: flags.port ?? config.settings?.port ?? 8787, host: flags.host ?? config.settings?.host ?? '127.0.0.1' }
+  const [stored, tls, port, models] = await Promise.all([
     checkDataFolder(data),
-    checkPort(flags.port ?? config.settings?.port ?? 8787, flags.host ?? config.settings?.host ?? '127.0.0.1'),
+    checkTls(files),
+    checkPort({ ...address, secure: files !== undefined }),
     checkModels(config.models ?? []),
   ])
-  const checks = [checkNode(), ...config.checks, ...keyChecks(config), ...models.checks, ...stored, port, checkClock(models.times)]
+  const checks = [checkNode(), ...config.checks, ...keyChecks(config), ...models.checks, ...stored, ...tls, port, checkClock(models.times)]
   const healthy = checks.every(({ state }) => state !== 'wrong')
   process.stdout.write(flags.json ? `${JSON.stringify({ ok: healthy, checks })}\n` : page(checks))
   return healthy ? 0 : 1

@@ -15,9 +15,10 @@ import { servedModels } from '../models/served.ts'
 import { painter, report } from '../print.ts'
 import { onOrphaned, onSignal, STOP } from '../signals.ts'
 import { loadSetup, type Setup } from '../setup.ts'
+import { tlsFrom, type TlsFlags } from '../tls-flags.ts'
 import { environmentTokens, fileTokens, parseTokens } from '../tokens.ts'
 
-export interface ServeFlags {
+export interface ServeFlags extends TlsFlags {
   readonly config?: string
   readonly port?: number
   readonly host?: string
@@ -36,13 +37,18 @@ export interface ServeFlags {
   readonly logFormat?: LogFormat
   /** False after `--no-access-log`. */
   readonly accessLog?: boolean
+  readonly insecureDev?: true
 }
 
 /** Names the flags for errors of the server, which does not know them. */
 const ADVICE: readonly (readonly [RegExp, string])[] = [
   [/^Port \d+ is in use/, '--port 0 takes any free port'],
   [/needs more rights/, 'with --port'],
+  [/insecureDev is for/, '--insecure-dev'],
   [/can be reached from other machines/, '--token-file, or --allow-anonymous'],
+  [/^\S+ \(tls\.cert\)/, '--tls-cert'],
+  [/^\S+ \(tls\.key\)/, '--tls-key'],
+  [/^\S+ \(tls\.clientCa\)/, '--tls-client-ca'],
   [/another data folder|check that the folder/, '--data names it, and --data memory needs none'],
 ]
 
@@ -132,6 +138,8 @@ async function listening({ agents, settings, assembly }: Setup, flags: ListenOpt
     allowedHosts: flags.allowHost ?? settings.allowedHosts,
     limits: { ...settings.limits, ...kept },
     defaultAgent,
+    tls: tlsFrom(flags, settings.tls),
+    insecureDev: flags.insecureDev,
     publicUrl,
     sign,
     trustProxy,

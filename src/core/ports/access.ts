@@ -47,6 +47,8 @@ export interface Credentials {
   readonly request?: { readonly method: string; readonly url: string } | undefined
   /** The SHA-256 of the client's certificate, in base64url, if TLS or a trusted proxy has checked one. */
   readonly certificate?: string | undefined
+  /** The URIs among the names of that certificate, if it was verified: who its issuer says that the client is. */
+  readonly certificateUris?: readonly string[] | undefined
   /** The thumbprint of the key that the connection has proved to hold, for a token that came in a message. */
   readonly proven?: string | undefined
   /** Tells callers apart before it is known who they are: bounds what a stranger may cause. */

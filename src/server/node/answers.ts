@@ -7,6 +7,7 @@ import type { Trace } from '../../core/ports/trace.ts'
 import type { Frame, Logger, Streamed } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 import type { Limits } from '../limits.ts'
+import { Http2Answer } from './http2/answer.ts'
 import type { Lingering } from './lingering.ts'
 import { Progress } from './sweeper.ts'
 import { isInAnswer } from './connections.ts'
@@ -21,6 +22,19 @@ import type { Sweeper, Swept } from './sweeper.ts'
 const WRITES_PER_TURN = 64
 const BYTES_PER_TURN = 512 * 1024
 
+/** An answer of HTTP/1.1 or HTTP/2. */
+export type Answer = ServerResponse | Http2Answer
+
+/** What an answer is written to: the connection, or the stream of HTTP/2. */
+function lineOf(answer: Answer): Duplex | null {
+  return answer instanceof Http2Answer ? answer.line : answer.socket
+}
+
+/** True if nobody waits for it any more. */
+export function isGone(answer: Answer): boolean {
+  return answer instanceof Http2Answer ? answer.line.destroyed : answer.destroyed
+}
+
 export interface StreamWriterOptions {
   readonly limits: Limits
   readonly sweeper: Sweeper
@@ -30,11 +44,11 @@ export interface StreamWriterOptions {
 }
 
 /**
- * Writes the frames of one answer to `node:http` as they come, without a web stream and its copies. When the client leaves, it returns
+ * Writes the frames of one answer to `node:http` or `node:http2` as they come, without a web stream and its copies. When the client leaves, it returns
  * the frames' iterator, so that every `finally` upstream runs.
  */
 export class StreamWriter implements Swept {
-  readonly #response: ServerResponse
+  readonly #response: Answer
   readonly #iterator: AsyncIterator<Frame, Frame | void>
   readonly #options: StreamWriterOptions
   readonly #progress = new Progress()
@@ -52,7 +66,7 @@ export class StreamWriter implements Swept {
   /** The frame that goes out in one piece with the end. */
   #last: Frame | undefined
 
-  constructor(response: ServerResponse, streamed: Streamed, options: StreamWriterOptions) {
+  constructor(response: Answer, streamed: Streamed, options: StreamWriterOptions) {
     this.#response = response
     this.#iterator = streamed.frames[Symbol.asyncIterator]()
     this.#options = options
@@ -62,9 +76,9 @@ export class StreamWriter implements Swept {
     response.writeHead(streamed.status, streamed.headers)
     // A reader of events must see at once that it is connected, even if nothing happens for an hour. Frames that are ready go with the
     // headers.
-    const { socket } = response
+    const socket = lineOf(response)
     socket?.cork()
-    response.flushHeaders()
+    if (response instanceof ServerResponse) response.flushHeaders()
     process.nextTick(() => socket?.uncork())
   }
 
@@ -78,7 +92,7 @@ export class StreamWriter implements Swept {
     const { sweeper, log, trace } = this.#options
     sweeper.add(this)
     try {
-      if (this.#response.destroyed) this.#leave()
+      if (isGone(this.#response)) this.#leave()
       while (await this.#writeNext());
       await this.#finish(this.#last)
     } catch (error) {
@@ -143,7 +157,7 @@ export class StreamWriter implements Swept {
 
   /** Sends the last frame and the end in one write, so that a client which stops at the last event can reuse the connection. */
   #endWith(frame: Frame): void {
-    const { socket } = this.#response
+    const socket = lineOf(this.#response)
     socket?.cork()
     try {
       this.#writeRest()
@@ -158,7 +172,7 @@ export class StreamWriter implements Swept {
   fail(error: UampError): void {
     const text = this.#gone ? undefined : this.#failure?.(error)
     if (text === undefined) {
-      this.#response.socket?.uncork()
+      lineOf(this.#response)?.uncork()
       this.#response.destroy()
       return
     }
@@ -167,7 +181,7 @@ export class StreamWriter implements Swept {
   }
 
   sweep(now: number): void {
-    const { socket } = this.#response
+    const socket = lineOf(this.#response)
     if (socket && this.#progress.stalledFor(socket, now) >= this.#options.limits.stallMs) this.#cutOff()
     else if (this.#heartbeat !== undefined) this.#beat(now, this.#heartbeat)
   }
@@ -183,7 +197,7 @@ export class StreamWriter implements Swept {
     this.#endWith(wholeOf(text))
     this.#lingers = true
     const { lingering } = this.#options
-    const lingerer = { bytes: this.#response.socket?.writableLength ?? 0, cut: () => this.#response.destroy() }
+    const lingerer = { bytes: lineOf(this.#response)?.writableLength ?? 0, cut: () => this.#response.destroy() }
     lingering.add(lingerer)
     this.#response.once('close', () => lingering.delete(lingerer))
   }
@@ -213,9 +227,13 @@ export class StreamWriter implements Swept {
    * a fifth more if events come one by one. It still writes bytes, and answers that wait for the connection behind an earlier one.
    */
   #write(content: string | Uint8Array): Writable {
+    this.#bytes += content.length
+    if (this.#response instanceof Http2Answer) {
+      if (content.length > 0) this.#response.write(content)
+      return this.#response.line
+    }
     const { socket, chunkedEncoding } = this.#response
     if (content.length === 0) return this.#response
-    this.#bytes += content.length
     const framed = typeof content === 'string' && chunkedEncoding && socket !== null
     const target = framed ? socket : this.#response
     target.write(framed ? chunk(content) : content)
@@ -313,8 +331,8 @@ export class PlainResponse<R extends IncomingMessage = IncomingMessage> extends 
 }
 
 /** Sets the id that the client is told. */
-export function tellId(response: ServerResponse, id: string): void {
-  if (response instanceof PlainResponse) response.requestId = id
+export function tellId(response: Answer, id: string): void {
+  if (response instanceof PlainResponse || response instanceof Http2Answer) response.requestId = id
   else response.setHeader(REQUEST_ID, id)
 }
 
@@ -324,8 +342,11 @@ export function withoutSniffing(response: ServerResponse): void {
 }
 
 /** Refuses a request that does not get to the app. */
-export async function refuseRequest(response: ServerResponse, refusal: Response): Promise<void> {
-  response.writeHead(refusal.status, Object.fromEntries(refusal.headers)).end(await refusal.text())
+export async function refuseRequest(response: Answer, refusal: Response): Promise<void> {
+  const body = await refusal.text()
+  const headers = Object.fromEntries(refusal.headers)
+  if (response instanceof Http2Answer) response.writeHead(refusal.status, headers).end(body)
+  else response.writeHead(refusal.status, headers).end(body)
 }
 
 /** Answers on a bare connection, which has no `ServerResponse`: before an upgrade, or if the request could not be parsed. */

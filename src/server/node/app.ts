@@ -10,10 +10,12 @@ import type { AppOptions, ServerApp, StreamedBy } from '../app.ts'
 import { UNKNOWN_CALLER } from '../admission.ts'
 import type { BodySource } from '../bodies.ts'
 import type { Served } from '../requests.ts'
-import { StreamWriter, tellId } from './answers.ts'
+import { StreamWriter, tellId, type Answer } from './answers.ts'
 import { bodyText } from './body.ts'
-import { incomingOf, NodeCaller, peerOf, withoutForwarded } from './caller.ts'
+import { incomingOf, NodeCaller, peerOf, socketOf, withoutForwarded } from './caller.ts'
 import { isAnswering, Pipelines, Readers, Strangers } from './connections.ts'
+import { Http2Answer } from './http2/answer.ts'
+import type { Http2Request } from './http2/request.ts'
 import { Lingering } from './lingering.ts'
 import { prometheus } from './prometheus.ts'
 import { Sockets } from './sockets.ts'
@@ -26,6 +28,10 @@ export interface NodeApp extends ServerApp {
   readonly readers: Readers
   /** Answers that wait behind others on their connection. */
   readonly pipelines: Pipelines
+  /** Looks regularly at what has to be bounded in time. */
+  readonly sweeper: Sweeper
+  /** For a WebSocket over HTTP/2 (RFC 8441). */
+  handleConnect(request: Http2Request, answer: Http2Answer): void
   /** For the `upgrade` event of a `node:http` server. */
   handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
   /** Closes all sockets with 1001, and ends all streams. Cuts the rest after that time. */
@@ -61,8 +67,9 @@ export function createNodeApp(options: NodeAppOptions): NodeApp {
     return RESPONSE_ALREADY_SENT
   }
   const caller = ({ headers }: Request, env: unknown) => {
-    const socket = incomingOf(env)?.socket
-    return socket ? new NodeCaller({ socket, headers: () => headers, answer: outgoing(env) }, callers) : UNKNOWN_CALLER
+    const incoming = incomingOf(env)
+    if (!incoming?.socket) return UNKNOWN_CALLER
+    return new NodeCaller({ socket: socketOf(incoming), headers: () => headers, answer: outgoing(env) }, callers)
   }
   const bodies: BodySource = {
     text: (env, count) => bodyText(incomingOf(env), count),
@@ -94,9 +101,10 @@ export function createNodeApp(options: NodeAppOptions): NodeApp {
     strangers,
     readers,
     pipelines,
+    sweeper,
     fetch: (request, env) => {
-      const socket = incomingOf(env)?.socket
-      if (trusts && !(socket && trusts(peerOf(socket)))) withoutForwarded(request.headers)
+      const incoming = incomingOf(env)
+      if (trusts && !(incoming?.socket && trusts(peerOf(socketOf(incoming))))) withoutForwarded(request.headers)
       return server.fetch(request, env, begin(request, env))
     },
     handleUpgrade: (request, socket, head) => {
@@ -110,6 +118,12 @@ export function createNodeApp(options: NodeAppOptions): NodeApp {
         socket.destroy()
       })
     },
+    handleConnect: (request, answer) => {
+      sockets.connect(request, answer).catch((error: unknown) => {
+        log('error', 'An upgrade failed', { error })
+        answer.destroy()
+      })
+    },
     async closeConnections(timeoutMs) {
       for (const writer of streams) writer.end()
       await sockets.close(timeoutMs)
@@ -117,8 +131,8 @@ export function createNodeApp(options: NodeAppOptions): NodeApp {
   }
 }
 
-/** The `ServerResponse` that `@hono/node-server` passes to the app. HTTP/2 responses use the web stream. */
-function outgoing(env: unknown): ServerResponse | undefined {
+/** The answer that `@hono/node-server` passes to the app. Those of a user's own HTTP/2 server use the web stream. */
+function outgoing(env: unknown): Answer | undefined {
   const { outgoing: response } = (env ?? {}) as { outgoing?: unknown }
-  return response instanceof ServerResponse ? response : undefined
+  return response instanceof ServerResponse || response instanceof Http2Answer ? response : undefined
 }

@@ -1,11 +1,11 @@
 import { isAscii } from 'node:buffer'
-import type { IncomingMessage } from 'node:http'
 import { PACE_BYTES, SlowBody, type BodyCount } from '../bodies.ts'
+import type { Incoming } from './caller.ts'
 
 const decoder = new TextDecoder()
 
 /** Reads a body from the socket: the web streams between it and a `Request` cost more than most agents do. */
-export function bodyText(incoming: IncomingMessage | undefined, count: BodyCount): Promise<string> | undefined {
+export function bodyText(incoming: Incoming | undefined, count: BodyCount): Promise<string> | undefined {
   const { rawBody } = (incoming ?? {}) as { rawBody?: unknown }
   if (Buffer.isBuffer(rawBody)) return counted(rawBody, count)
   // The connection is gone, or somebody has begun to read: the request itself knows what is left.
@@ -26,7 +26,7 @@ async function counted(bytes: Buffer, count: BodyCount): Promise<string> {
   }
 }
 
-function readBody(incoming: IncomingMessage, count: BodyCount): Promise<Buffer> {
+function readBody(incoming: Incoming, count: BodyCount): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let gained = 0

@@ -1,12 +1,16 @@
-import { createHash } from 'node:crypto'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createHash, X509Certificate } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import type { Http2ServerRequest } from 'node:http2'
 import type { Duplex } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 import type { Principal } from '../../core/ports/access.ts'
 import { plainAddress } from '../address.ts'
 import type { Caller } from '../admission.ts'
 import { forwarded, FORWARDED_HEADERS, type Trusts } from '../forwarded.ts'
+import { isGone, type Answer } from './answers.ts'
+import { urisOf } from './certificate-uris.ts'
 import type { Strangers } from './connections.ts'
+import { Http2Request } from './http2/request.ts'
 
 export interface CallerOptions {
   readonly trusts: Trusts | undefined
@@ -18,8 +22,8 @@ export interface CallerOptions {
 interface Sent {
   readonly socket: Duplex
   readonly headers: () => Headers
-  /** Missing for HTTP/2 and upgrades. */
-  readonly answer?: ServerResponse | undefined
+  /** Missing for upgrades. */
+  readonly answer?: Answer | undefined
 }
 
 /** The sender of a request. */
@@ -40,23 +44,45 @@ export class NodeCaller implements Caller {
 
   get whenGone(): Caller['whenGone'] {
     const { answer } = this.#sent
-    return answer && ((leave) => (answer.destroyed ? leave() : void answer.once('close', leave)))
+    return answer && ((leave) => (isGone(answer) ? leave() : void answer.once('close', leave)))
   }
 
   /** Of the connection itself, or of the one to the proxy if the operator says that it tells the truth about it. */
   get certificate(): string | undefined {
-    const { trusts, clientCertHeader } = this.#options
-    const { socket, headers } = this.#sent
-    if (clientCertHeader && trusts?.(peerOf(socket))) {
-      const told = /^:([A-Za-z0-9+/]+={0,2}):$/.exec(headers().get('client-cert') ?? '')?.[1]
-      return told === undefined ? undefined : thumbprint(Buffer.from(told, 'base64'))
-    }
+    const { socket } = this.#sent
+    const told = this.#told
+    if (told !== undefined) return told === '' ? undefined : thumbprint(Buffer.from(told, 'base64'))
     const raw = (socket as Partial<TLSSocket>).getPeerCertificate?.()?.raw
     return raw && thumbprint(raw)
   }
 
+  /** Only of a certificate that was verified, here or by the proxy. */
+  get certificateUris(): readonly string[] {
+    const told = this.#told
+    if (told !== undefined) return told === '' ? [] : urisIn(Buffer.from(told, 'base64'))
+    const { authorized, getPeerX509Certificate: get } = this.#sent.socket as Partial<TLSSocket>
+    const certificate = authorized === true ? get?.call(this.#sent.socket) : undefined
+    return certificate ? urisOf(certificate) : []
+  }
+
+  /** What a proxy says of the certificate, in base64; empty if it says that there is none, undefined if it says nothing that counts. */
+  get #told(): string | undefined {
+    const { trusts, clientCertHeader } = this.#options
+    const { socket, headers } = this.#sent
+    if (!clientCertHeader || !trusts?.(peerOf(socket))) return undefined
+    return /^:([A-Za-z0-9+/]+={0,2}):$/.exec(headers().get('client-cert') ?? '')?.[1] ?? ''
+  }
+
   vouch(principal: Principal): void {
     this.#options.strangers.know(this.#sent.socket, principal)
+  }
+}
+
+function urisIn(certificate: Buffer): readonly string[] {
+  try {
+    return urisOf(new X509Certificate(certificate))
+  } catch {
+    return []
   }
 }
 
@@ -80,8 +106,15 @@ export function peerOf(socket: Duplex): string {
 }
 
 /** The request that `@hono/node-server` passes to the app. */
-export function incomingOf(env: unknown): IncomingMessage | undefined {
-  return ((env ?? {}) as { incoming?: IncomingMessage }).incoming
+export function incomingOf(env: unknown): Incoming | undefined {
+  return ((env ?? {}) as { incoming?: Incoming }).incoming
+}
+
+export type Incoming = IncomingMessage | Http2ServerRequest
+
+/** The connection that a request came on. */
+export function socketOf(incoming: Incoming): Duplex {
+  return incoming instanceof Http2Request ? incoming.carrier.socket : incoming.socket
 }
 
 /** Removes the headers of proxies from a request that no trusted proxy has sent. */

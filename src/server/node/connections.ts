@@ -5,7 +5,8 @@ import type { Principal } from '../../core/ports/access.ts'
 import type { Gateway, Hold } from '../../core/ports/session.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { COUNTED_BYTES, NOBODY } from '../bodies.ts'
-import type { StreamWriter } from './answers.ts'
+import type { Answer, StreamWriter } from './answers.ts'
+import { Line } from './http2/line.ts'
 import { Progress, Taking, type Sweeper, type Swept } from './sweeper.ts'
 
 /**
@@ -16,6 +17,7 @@ export class Strangers {
   /** By connection: how a WebSocket tells its peer why it is closed. */
   readonly #leaving = new Map<Duplex, (() => void) | undefined>()
   readonly #owners = new WeakMap<Duplex, Principal>()
+  readonly #welcomes = new WeakMap<Duplex, () => void>()
 
   add(socket: Duplex): void {
     this.#leaving.set(socket, undefined)
@@ -26,9 +28,14 @@ export class Strangers {
     if (this.#leaving.has(socket)) this.#leaving.set(socket, leave)
   }
 
+  /** Called when the connection is a stranger's no longer. */
+  onKnown(socket: Duplex, welcome: () => void): void {
+    this.#welcomes.set(socket, welcome)
+  }
+
   /** The connection has shown valid credentials. */
   know(socket: Duplex, principal: Principal): void {
-    this.#leaving.delete(socket)
+    if (this.#leaving.delete(socket)) this.#welcomes.get(socket)?.()
     this.#owners.set(socket, principal)
   }
 
@@ -62,11 +69,21 @@ export class Strangers {
 /** The most requests that may wait for an earlier answer on their connection. With more, it is cut. */
 const PIPELINED = 64
 /** The same for a connection without a valid token. */
-const PIPELINED_BY_STRANGERS = 8
+export const PIPELINED_BY_STRANGERS = 8
 
 /** The answer that the connection is writing. Node's own handler of bad requests uses the same field. */
 function answerOn(socket: Duplex): ServerResponse | undefined {
   return (socket as { _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
+}
+
+/** The same for a stream of HTTP/2. */
+function answerIn(socket: Duplex): object | undefined {
+  return socket instanceof Line ? socket.answer : answerOn(socket)
+}
+
+/** The connection that a stream of HTTP/2 is on; any other is its own. */
+function connectionOf(socket: Duplex): Duplex {
+  return socket instanceof Line ? socket.carrier.socket : socket
 }
 
 /** True if a request on this connection waits for its answer, or for the rest of it. */
@@ -139,12 +156,12 @@ interface Seen {
 }
 
 /**
- * Checks connections for unread bytes. These count as held memory, because many small unread answers are as much as a large one. A
+ * Checks connections, and streams of HTTP/2, for unread bytes. These count as held memory, because many small unread answers are as much as a large one. A
  * client that reads nothing of an answer for too long is cut, as the reader of a stream is.
  */
 export class Readers implements Swept {
   readonly #connections = new Map<Duplex, Seen>()
-  readonly #streams = new WeakMap<ServerResponse, StreamWriter>()
+  readonly #streams = new WeakMap<object, StreamWriter>()
   readonly #options: ReadersOptions
 
   constructor(options: ReadersOptions) {
@@ -163,7 +180,7 @@ export class Readers implements Swept {
   }
 
   /** Leaves a stream to its writer, until the returned function is called. */
-  leave(response: ServerResponse, writer: StreamWriter): () => void {
+  leave(response: Answer, writer: StreamWriter): () => void {
     this.#streams.set(response, writer)
     return () => this.#streams.delete(response)
   }
@@ -171,7 +188,7 @@ export class Readers implements Swept {
   sweep(now: number): void {
     for (const [socket, seen] of this.#connections) {
       this.#count(socket, seen)
-      const answer = socket.writableLength > 0 ? answerOn(socket) : undefined
+      const answer = socket.writableLength > 0 ? answerIn(socket) : undefined
       if (!answer || this.#streams.has(answer)) {
         seen.progress = undefined
         continue
@@ -184,21 +201,22 @@ export class Readers implements Swept {
   /** Runs now and then, not at each write: a second can add little beside the bound. */
   #count(socket: Duplex, seen: Seen): void {
     const { gateway, strangers, pipelines } = this.#options
-    const behind = pipelines.bytesBehind(socket)
+    const behind = socket instanceof Line ? socket.bytesBeside : pipelines.bytesBehind(socket)
+    if (behind === undefined) return
     const bytes = socket.writableLength + behind
     if (bytes <= COUNTED_BYTES) {
       seen.hold?.close()
       seen.hold = undefined
       return
     }
-    const hold = (seen.hold ??= gateway.hold(strangers.ownerOf(socket) ?? NOBODY, 0))
+    const hold = (seen.hold ??= gateway.hold(strangers.ownerOf(connectionOf(socket)) ?? NOBODY, 0))
     // One answer may be large and come in one piece. A client that reads it gets all of it.
     if ((seen.taking ??= new Taking()).since(socket) && behind === 0) return hold.set(bytes)
     try {
       hold.grow(bytes)
     } catch (error) {
       hold.set(bytes)
-      const answer = answerOn(socket)
+      const answer = answerIn(socket)
       const writer = answer && this.#streams.get(answer)
       if (writer && behind === 0) writer.fail(UampError.from(error))
       else socket.destroy()

@@ -1,17 +1,30 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { WebSocketServer } from 'ws'
-import type { ServerOptions, WebSocket } from 'ws'
+import { WebSocket, WebSocketServer } from 'ws'
+import type { ServerOptions } from 'ws'
 import { UampError } from '../../protocol/errors.ts'
 import type { ServerApp } from '../app.ts'
 import { errorResponse } from '../routes.ts'
 import type { Accepted, UpgradeRequest } from '../upgrade.ts'
-import { NodeCaller, peerOf, withoutForwarded, type CallerOptions } from './caller.ts'
-import { refuse } from './answers.ts'
+import { NodeCaller, peerOf, socketOf, withoutForwarded, type CallerOptions, type Incoming } from './caller.ts'
+import { refuse, refuseRequest } from './answers.ts'
+import type { Http2Answer } from './http2/answer.ts'
+import type { Http2Request } from './http2/request.ts'
 import type { Lingering } from './lingering.ts'
 import { NodeSocket } from './socket.ts'
 import type { NodeSocketOptions } from './socket.ts'
 import type { Sweeper } from './sweeper.ts'
+
+/** A socket of the library without its handshake, which HTTP/2 does not have. The types lack the method. */
+interface ServerSocket extends WebSocket {
+  setSocket(line: Duplex, head: Buffer, options: ServerOptions): void
+}
+
+type ServerSocketClass = new (address: null, protocols: undefined, options: ServerOptions) => ServerSocket
+
+const NOTHING = Buffer.alloc(0)
+/** What the access log says of a client that left before its answer. */
+const CLOSED = 499
 
 /** How long the peer has to answer a close. */
 const CLOSE_TIMEOUT_MS = 10_000
@@ -49,12 +62,36 @@ export class Sockets {
     if (!isWebSocket(request)) {
       return refuse(socket, errorResponse(new UampError('invalid_request', 'This is not a request for a WebSocket')))
     }
-    const accepted = await server.upgrade(new NodeUpgradeRequest(request, callers))
+    const accepted = await server.upgrade(new NodeUpgradeRequest(request, { hostName: request.headers.host, ...callers }))
     if (!('run' in accepted)) return refuse(socket, accepted)
     this.#accepted.set(request, accepted)
     socket.off('error', cut)
     const handshake = this.#handshake(accepted.messageBytes ?? server.limits.messageBytes)
     handshake.handleUpgrade(request, socket, head, (ws) => this.#adopt(ws, socket, accepted))
+  }
+
+  /** RFC 8441: a stream of HTTP/2 that both sides use as the connection of a WebSocket. */
+  async connect(request: Http2Request, answer: Http2Answer): Promise<void> {
+    const { server, callers } = this.#options
+    const { stream, line } = answer
+    if (request.headers[':protocol'] !== 'websocket' || !URL.canParse(`http://${request.authority}`)) {
+      const refusal = errorResponse(new UampError('invalid_request', 'This is not a request for a WebSocket'))
+      return refuseRequest(answer, refusal)
+    }
+    if (request.headers['sec-websocket-version'] !== '13') {
+      const headers = { 'sec-websocket-version': '13' }
+      return refuseRequest(answer, errorResponse(new UampError('invalid_request', 'WebSockets have version 13'), { headers }))
+    }
+    const accepted = await server.upgrade(new NodeUpgradeRequest(request, { hostName: request.authority, ...callers }))
+    if (!('run' in accepted)) return refuseRequest(answer, accepted)
+    if (line.destroyed || stream.closed) return accepted.failed(CLOSED)
+    const { requestId, protocol } = accepted
+    stream.respond({ ':status': 200, 'x-request-id': requestId, ...(protocol !== undefined && { 'sec-websocket-protocol': protocol }) })
+    const { options } = this.#handshake(accepted.messageBytes ?? server.limits.messageBytes)
+    const ws = new (WebSocket as unknown as ServerSocketClass)(null, undefined, options)
+    line.open()
+    ws.setSocket(line, NOTHING, options)
+    this.#adopt(ws, line, accepted)
   }
 
   async close(timeoutMs: number): Promise<void> {
@@ -135,16 +172,21 @@ class NodeUpgradeRequest extends NodeCaller implements UpgradeRequest {
   /** True if the sender is a trusted proxy, or nothing reads the proxy headers. */
   readonly #asSent: boolean
 
-  constructor({ url, headers, rawHeaders, socket }: IncomingMessage, options: CallerOptions) {
+  constructor(incoming: Incoming, options: CallerOptions & { readonly hostName: string | undefined }) {
+    const socket = socketOf(incoming)
     super({ socket, headers: () => this.headers }, options)
-    this.url = `${'encrypted' in socket ? 'https' : 'http'}://${headers.host}${url}`
-    this.#rawHeaders = rawHeaders
+    this.url = `${'encrypted' in socket ? 'https' : 'http'}://${options.hostName}${incoming.url}`
+    this.#rawHeaders = incoming.rawHeaders
     this.#asSent = options.trusts?.(peerOf(socket)) ?? true
   }
 
   get headers(): Headers {
     const headers = new Headers()
-    for (let i = 0; i + 1 < this.#rawHeaders.length; i += 2) headers.append(this.#rawHeaders[i] ?? '', this.#rawHeaders[i + 1] ?? '')
+    for (let i = 0; i + 1 < this.#rawHeaders.length; i += 2) {
+      const name = this.#rawHeaders[i] ?? ''
+      // What HTTP/1.1 has in its first line, HTTP/2 has in such headers.
+      if (!name.startsWith(':')) headers.append(name, this.#rawHeaders[i + 1] ?? '')
+    }
     return this.#asSent ? headers : withoutForwarded(headers)
   }
 }

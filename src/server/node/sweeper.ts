@@ -1,5 +1,6 @@
 import type { Writable } from 'node:stream'
 import { PACE_BYTES } from '../bodies.ts'
+import { Line } from './http2/line.ts'
 
 export interface Swept {
   sweep(now: number): void
@@ -83,10 +84,12 @@ export class Pace {
 }
 
 /**
- * Bytes of the current write that the kernel has not taken. `writableLength` falls only when a whole write is done, which may be a
- * megabyte: a slow reader would look like one that has stopped. Node's own socket timeout reads the same number.
+ * Bytes of the current write that the kernel, or the window of an HTTP/2 stream, has not taken. `writableLength` falls only when a whole
+ * write is done, which may be a megabyte: a slow reader would look like one that has stopped. Node's own socket timeout reads the same
+ * number.
  */
 function queueSize(writable: Writable): number {
+  if (writable instanceof Line) return writable.untaken
   const { _handle } = writable as { _handle?: { writeQueueSize?: number } | null }
   return _handle?.writeQueueSize ?? 0
 }

@@ -102,11 +102,11 @@ function withoutMistakes(value: unknown): ModelEntry | undefined {
   return success ? data : undefined
 }
 
-/** A plain address is enough. `a2a+https://…` and `ag-ui+https://…` also name the protocol. */
+/** A plain address is enough. `a2a+https://…`, `ag-ui+https://…` and `envelope+did:web:…` also name the protocol. */
 function remoteOf(given: unknown): unknown {
   const remote = typeof given === 'string' ? { url: given } : given
   const url = isRecord(remote) ? remote['url'] : undefined
-  const [, protocol, address] = /^(a2a|ag-ui)\+(.*)$/s.exec(typeof url === 'string' ? url : '') ?? []
+  const [, protocol, address] = /^(a2a|ag-ui|envelope)\+(.*)$/s.exec(typeof url === 'string' ? url : '') ?? []
   return isRecord(remote) && protocol !== undefined ? { protocol, ...remote, url: address } : remote
 }
 
@@ -115,11 +115,12 @@ function checkRemote({ remote: { protocol, model, agent, url, acp, auth, token, 
   if ((acp === undefined) === (url === '')) return problems.add(at, 'must have either a "url", or an "acp" program to start')
   if (acp) return
   // UAMP events have a WebSocket, too. Without a protocol they may be what is found.
-  const scheme = protocol === undefined || protocol === 'events' ? /^(http|ws)s?:\/\/|^\$\{/ : /^https?:\/\/|^\$\{/
+  const isSocket = protocol === undefined || protocol === 'events'
+  const scheme = isSocket ? /^(http|ws)s?:\/\/|^\$\{/ : protocol === 'envelope' ? /^https?:\/\/|^did:web:|^\$\{/ : /^https?:\/\/|^\$\{/
   if (!scheme.test(url))
     problems.add(
       [...at, 'url'],
-      'must begin with http://, https://, a2a+http:// or a2a+https://, ag-ui+http:// or ag-ui+https://, or for UAMP events ws:// or wss://',
+      'must begin with http://, https://, a2a+http:// or a2a+https://, ag-ui+http:// or ag-ui+https://, envelope+did:web:, or for UAMP events ws:// or wss://',
     )
   if (protocol === 'completions' && model === undefined)
     problems.add(at, 'must have a "model": what the endpoint calls it, such as "gpt-5-mini"')
@@ -129,10 +130,9 @@ function checkRemote({ remote: { protocol, model, agent, url, acp, auth, token, 
     problems.add([...at, 'auth'], 'makes the tokens, so leave out "token" and "tokenEnv"')
   if (auth?.type === 'client' && [auth.clientSecret, auth.clientSecretEnv, auth.privateKey].filter((one) => one !== undefined).length !== 1)
     problems.add([...at, 'auth'], 'must have one of "clientSecret", "clientSecretEnv" and "privateKey"')
-  if ((protocol === 'a2a' || protocol === 'ag-ui') && agent !== undefined) {
-    const kind = protocol === 'a2a' ? 'A2A' : 'AG-UI'
-    problems.add([...at, 'agent'], `is for a uamp server: an ${kind} agent has an address of its own`)
-  }
+  const kind = protocol === 'a2a' ? 'an A2A agent' : protocol === 'ag-ui' ? 'an AG-UI agent' : protocol && 'an agent that is sent envelopes'
+  if (agent !== undefined && kind !== undefined && protocol !== 'events' && protocol !== 'completions')
+    problems.add([...at, 'agent'], `is for a uamp server: ${kind} has an address of its own`)
 }
 
 function checkMcp({ mcp = [] }: ModelEntry, { path, problems }: Into): void {

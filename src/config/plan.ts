@@ -100,6 +100,8 @@ function planRemote(entry: RemoteEntry, { variables, problems }: PlanContext): P
         return held([(await import('../remotes/a2a/index.ts')).remoteA2a(common)])
       case 'ag-ui':
         return held([(await import('../remotes/ag-ui/index.ts')).remoteAgUi(common)])
+      case 'envelope':
+        return held([(await import('../remotes/envelope/index.ts')).remoteEnvelope(common)])
       case 'completions': {
         const { remoteCompletions } = await import('../remotes/completions/index.ts')
         return held([remoteCompletions({ ...common, model: remote.model ?? '', ...present({ apiKey: token }) })])

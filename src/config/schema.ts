@@ -114,7 +114,7 @@ export type RemoteAuthEntry = z.infer<typeof RemoteAuth>
 const Remote = z.strictObject({
   url: z._default(z.string('must be the address of the other server, such as "https://agents.example"'), ''),
   acp: z.optional(AcpProgram),
-  protocol: z.optional(z.enum(['events', 'completions', 'a2a', 'ag-ui'])),
+  protocol: z.optional(z.enum(['events', 'completions', 'a2a', 'ag-ui', 'envelope'])),
   agent: text,
   model: text,
   token: text,
@@ -215,6 +215,15 @@ export const Config = z.strictObject({
       provider: z.optional(z.strictObject({ organization: z.string(), url: z.string() })),
       maxAgeSeconds: z.optional(whole({ least: 0 })),
       sign: z.optional(z.boolean()),
+    }),
+  ),
+  envelope: z.optional(
+    z.strictObject({
+      senders: table,
+      keys: z.optional(z.record(z.string(), z.strictObject({ keys: z.array(z.record(z.string(), z.unknown())) }))),
+      anchors: texts,
+      skewSeconds: z.optional(whole({ least: 1 })),
+      maxBodyKb: z.optional(whole({ least: 1, most: 65_536 })),
     }),
   ),
   omnia: z.optional(

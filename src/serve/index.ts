@@ -122,6 +122,11 @@ export interface AgentAppOptions {
   readonly omnia?: OmniaOptions
   /** Signed messages between organisations. Default: none are taken. */
   readonly envelope?: EnvelopeOptions
+  /**
+   * For tests on this machine, and only on the loopback address: HTTP/2 without TLS, from clients that know it beforehand; envelopes without
+   * TLS and without a token; and DID documents of `localhost` over plain HTTP.
+   */
+  readonly insecureDev?: boolean
   /** Mounted before the built-in ones. */
   readonly transports?: readonly Transport[]
   /** The agent at `/`. Default: the only one, else `demo`. */
@@ -142,8 +147,6 @@ export interface ServeOptions extends AgentAppOptions {
    * Default: HTTP/1.1 without TLS.
    */
   readonly tls?: TlsFiles
-  /** For tests on this machine: HTTP/2 without TLS, from clients that know it beforehand. Only on the loopback address. */
-  readonly insecureDev?: boolean
 }
 
 export interface CloseOptions {
@@ -180,11 +183,6 @@ const LAST_TURNS = 10
 /** Puts agents on a server: `await serve(agent, { port: 8787 })`. */
 export async function serve(agents: AgentPort | readonly AgentPort[], options: ServeOptions = {}): Promise<RunningServer> {
   const { port = 8787, host = '127.0.0.1', trustProxy = [], tls: files, insecureDev: h2c } = options
-  if (h2c && !isLoopback(host))
-    throw new UampError(
-      'invalid_request',
-      `${host} can be reached from other machines, and insecureDev is for this one alone: leave it out`,
-    )
   await checkData(dataOf(options))
   const tls = files && { files, pair: await readTls(files) }
   await checkPort({ port, host })
@@ -264,6 +262,11 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
     outbound,
   } = options
   const loopback = isLoopback(host)
+  if (options.insecureDev && !loopback)
+    throw new UampError(
+      'invalid_request',
+      `${host} can be reached from other machines, and insecureDev is for this one alone: leave it out`,
+    )
   const hasTokens = Object.keys(tokens).length > 0
   const { own, settings } = accessIn(options.access)
   if (own && (hasTokens || options.grants || options.allowAnonymous !== undefined)) {
@@ -272,9 +275,6 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
   const believesSomebody = hasTokens || own !== undefined || believes(settings)
   if (!loopback && !believesSomebody && options.allowAnonymous !== true) {
     throw new UampError('invalid_request', `${host} can be reached from other machines: give a token, or allow anonymous callers`)
-  }
-  if (options.envelope?.insecureDev && !loopback) {
-    throw new UampError('invalid_request', `envelope.insecureDev is for one machine alone, and ${host} can be reached from others`)
   }
   const { grants, allowAnonymous: anonymous = !believesSomebody } = options
   // The parts are there by the time that somebody calls.
@@ -342,7 +342,15 @@ function assemble(given: AgentPort | readonly AgentPort[], options: AgentAppOpti
   return { node, open }
 }
 
-function builtIn({ limits, a2a: a2aOptions, omnia: omniaOptions, envelope: envelopes, sign, payments = {} }: AgentAppOptions): Transport[] {
+function builtIn({
+  limits,
+  a2a: a2aOptions,
+  omnia: omniaOptions,
+  envelope: envelopes,
+  insecureDev = false,
+  sign,
+  payments = {},
+}: AgentAppOptions): Transport[] {
   const { sessionTtlMs: ttlMs, messageBytes } = limits ?? {}
   return [
     events(),
@@ -359,7 +367,7 @@ function builtIn({ limits, a2a: a2aOptions, omnia: omniaOptions, envelope: envel
     agUi(ttlMs === undefined ? {} : { runTtlMs: ttlMs }),
     acp({ connectTools, version: packageVersion() }),
     omnia({ ...omniaOptions, limits: { ...(messageBytes !== undefined && { messageBytes }), ...omniaOptions?.limits } }),
-    ...(envelopes ? [envelope({ brotli: unpackBrotli, ...envelopes })] : []),
+    ...(envelopes ? [envelope({ ...envelopes, brotli: unpackBrotli, insecureDev })] : []),
   ]
 }
 

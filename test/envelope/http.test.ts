@@ -13,7 +13,8 @@ async function host(tokens: Record<string, string> = {}) {
   const client = await company()
   const server = await startServer(demo(), {
     tokens,
-    envelope: { keys: pinned(client), insecureDev: true, senders: Object.keys(tokens).length > 0 ? { [client.did]: 'client' } : {} },
+    insecureDev: true,
+    envelope: { keys: pinned(client), senders: Object.keys(tokens).length > 0 ? { [client.did]: 'client' } : {} },
   })
   const document = (await (await fetch(`${server.url}/.well-known/did.json`)).json()) as Members
   return { ...server, client, document, did: String(document['id']) }
@@ -108,7 +109,7 @@ verifies('envelope:ext', 'what is beside the message reaches the agent', async (
   const teller = defineAgent('teller', async function* (turn) {
     yield JSON.stringify(turn.asked?.extensions?.['envelope'])
   })
-  const { url } = await startServer(teller, { envelope: { keys: pinned(client), insecureDev: true } })
+  const { url } = await startServer(teller, { insecureDev: true, envelope: { keys: pinned(client) } })
   const { id: did } = (await (await fetch(`${url}/.well-known/did.json`)).json()) as { id: string }
   const ask = message(client, did, { ext: { 'x-trace': 'b3:1', deep: { a: [1, null] } } })
   const told = textIn(await frames(streamOf(await post(url, await signed(client, ask)))))
@@ -117,8 +118,8 @@ verifies('envelope:ext', 'what is beside the message reaches the agent', async (
 
 verifies('envelope:capability', 'a capability token is held against what it is for', async () => {
   const [client, issuer] = [await company(), await company('did:web:issuer.example')]
-  const envelope = { keys: pinned(client, issuer), anchors: [issuer.did], insecureDev: true }
-  const { url } = await startServer(demo(), { envelope })
+  const envelope = { keys: pinned(client, issuer), anchors: [issuer.did] }
+  const { url } = await startServer(demo(), { insecureDev: true, envelope })
   const { id: did } = (await (await fetch(`${url}/.well-known/did.json`)).json()) as { id: string }
   const good = { iss: issuer.did, sub: client.did, aud: did, exp: Math.floor(Date.now() / 1000) + 60, scope: 'demo:ask' }
   const send = async (claims: object, by = issuer) => {
@@ -138,7 +139,7 @@ verifies('envelope:capability', 'a capability token is held against what it is f
 
 verifies('envelope:busy', 'where there is no room, a message is told when to come again', async () => {
   const client = await company()
-  const { url } = await startServer(demo(), { envelope: { keys: pinned(client), insecureDev: true }, limits: { heldBytes: 1 } })
+  const { url } = await startServer(demo(), { insecureDev: true, envelope: { keys: pinned(client) }, limits: { heldBytes: 1 } })
   const { id: did } = (await (await fetch(`${url}/.well-known/did.json`)).json()) as { id: string }
   const refused = await post(url, await signed(client, message(client, did)))
   expect([refused.status, await refused.json()]).toMatchObject([503, { code: '5.04', retry: true, retry_after_ms: expect.any(Number) }])

@@ -27,7 +27,8 @@ async function world(): Promise<World> {
     data: 'memory',
     log: () => undefined,
     tokens: { client: 'secret-of-the-client', other: 'secret-of-the-other' },
-    envelope: { keys: pinned(client, other), senders: { [client.did]: 'client', [other.did]: 'other' }, insecureDev: true, maxBodyKb: 16 },
+    insecureDev: true,
+    envelope: { keys: pinned(client, other), senders: { [client.did]: 'client', [other.did]: 'other' }, maxBodyKb: 16 },
   })
   onTestFinished(() => server.close({ graceMs: 0 }))
   const { id } = (await (await fetch(`${server.url}/.well-known/did.json`)).json()) as { id: string }
@@ -182,7 +183,8 @@ test('plain HTTP is refused, unless it is for development on this machine', asyn
     host: '0.0.0.0',
     tokens: { a: 'b'.repeat(20) },
     data: 'memory',
-    envelope: { insecureDev: true },
+    insecureDev: true,
+    envelope: {},
   })
-  await expect(anywhere).rejects.toThrow('envelope.insecureDev is for one machine alone')
+  await expect(anywhere).rejects.toThrow('insecureDev is for this one alone')
 })

@@ -31,7 +31,7 @@ async function published(answer?: Answer) {
 }
 
 async function host() {
-  const { url, logged } = await startServer(demo(), { envelope: { insecureDev: true } })
+  const { url, logged } = await startServer(demo(), { insecureDev: true, envelope: {} })
   const { id: did } = (await (await fetch(`${url}/.well-known/did.json`)).json()) as { id: string }
   const send = async (by: Company): Promise<readonly [number, Members]> => {
     const response = await post(url, await signed(by, message(by, did, { intent: 'inform' })))
@@ -85,7 +85,7 @@ test.each([
   'did:web:user%40evil.example',
 ])('%s is not asked for its keys', async (did) => {
   const client = await company(did)
-  const { url } = await startServer(demo(), { envelope: { insecureDev: true } })
+  const { url } = await startServer(demo(), { insecureDev: true, envelope: {} })
   const { id } = (await (await fetch(`${url}/.well-known/did.json`)).json()) as { id: string }
   const response = await post(url, await signed(client, message(client, id)))
   expect([response.status, await response.json()]).toMatchObject([401, { code: '4.01' }])

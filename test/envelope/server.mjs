@@ -3,4 +3,4 @@ import { demo } from 'uamp/agents/demo'
 import { serve } from 'uamp/server/node'
 
 const [, , data, port] = process.argv
-await serve(demo(), { data, port: Number(port), envelope: { keys: JSON.parse(process.env['KEYS'] ?? '{}'), insecureDev: true } })
+await serve(demo(), { data, port: Number(port), insecureDev: true, envelope: { keys: JSON.parse(process.env['KEYS'] ?? '{}') } })

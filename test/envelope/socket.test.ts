@@ -12,9 +12,9 @@ function framed(value: unknown): Buffer {
   return Buffer.concat([head, json])
 }
 
-async function world(options: { insecureDev?: boolean } = {}) {
+async function world() {
   const client = await company()
-  const server = await startServer(demo(), { envelope: { keys: pinned(client), insecureDev: true, ...options } })
+  const server = await startServer(demo(), { insecureDev: true, envelope: { keys: pinned(client) } })
   const { id: did } = (await (await fetch(`${server.url}/.well-known/did.json`)).json()) as { id: string }
   return { ...server, client, did }
 }

@@ -15,7 +15,7 @@ const slow = defineAgent('slow', async function* () {
 
 async function world() {
   const client = await company()
-  const server = await startServer([demo(), slow], { defaultAgent: 'demo', envelope: { keys: pinned(client), insecureDev: true } })
+  const server = await startServer([demo(), slow], { defaultAgent: 'demo', insecureDev: true, envelope: { keys: pinned(client) } })
   onTestFinished(() => holds.splice(0).forEach((go) => go()))
   const { id: did } = (await (await fetch(`${server.url}/.well-known/did.json`)).json()) as { id: string }
   const ask = async (content: string, more: Members = {}): Promise<{ stream: string; id: string }> => {
@@ -169,7 +169,7 @@ verifies('envelope:stream-owner', 'the stream of another caller is not there', a
   const [client, other] = [await company(), await company('did:web:other.example')]
   const senders = { [client.did]: 'client', [other.did]: 'other' }
   const tokens = { client: 'secret-of-the-client', other: 'secret-of-the-other' }
-  const { url } = await startServer(demo(), { tokens, envelope: { keys: pinned(client, other), senders, insecureDev: true } })
+  const { url } = await startServer(demo(), { tokens, insecureDev: true, envelope: { keys: pinned(client, other), senders } })
   const { id: did } = (await (await fetch(`${url}/.well-known/did.json`)).json()) as { id: string }
   const as = (who: string) => ({ authorization: `Bearer secret-of-the-${who}` })
   const ask = message(client, did, { stream_id: 'mine' })

@@ -10,8 +10,8 @@ import { coin } from '../support/money.ts'
 import { startServer } from '../support/server.ts'
 
 async function companies(agents: AgentPort | readonly AgentPort[] = demo()) {
-  const there = await startServer(agents, { defaultAgent: 'demo', envelope: { insecureDev: true } })
-  const here = await startServer(remoteEnvelope({ name: 'partner', url: there.url }), { envelope: { insecureDev: true } })
+  const there = await startServer(agents, { defaultAgent: 'demo', insecureDev: true, envelope: {} })
+  const here = await startServer(remoteEnvelope({ name: 'partner', url: there.url }), { insecureDev: true, envelope: {} })
   const client = connect(here.url)
   onTestFinished(() => client.close())
   return { there, here, client }
@@ -55,7 +55,8 @@ test('its questions come to our client, and the answers go back', async () => {
   const token = await coin(there, '1')
   const { tokenWallet } = await import('../../src/client/index.ts')
   const paying = await startServer(remoteEnvelope({ name: 'partner', url: there.url, wallet: tokenWallet(token) }), {
-    envelope: { insecureDev: true },
+    insecureDev: true,
+    envelope: {},
   })
   const payer = connect(paying.url)
   onTestFinished(() => payer.close())
@@ -122,12 +123,13 @@ test.each([
     port: 0,
     data: 'memory',
     log: () => undefined,
-    envelope: { insecureDev: true },
+    insecureDev: true,
+    envelope: {},
     publicUrl: 'http://localhost:1',
   })
   onTestFinished(() => server.close({ graceMs: 0 }))
   const url = await between(server, change)
-  const here = await startServer(remoteEnvelope({ name: 'partner', url }), { envelope: { insecureDev: true } })
+  const here = await startServer(remoteEnvelope({ name: 'partner', url }), { insecureDev: true, envelope: {} })
   const client = connect(here.url)
   onTestFinished(() => client.close())
   await expect(say(client, '/count 3')).rejects.toMatchObject({ code: 'provider_error' })

@@ -120,7 +120,7 @@ interface ListenOptions extends ServeFlags {
 
 async function listening({ agents, settings, assembly }: Setup, flags: ListenOptions): Promise<RunningServer> {
   const { data, tokens, allowAnonymous, log, models, keep, keepBytes, keepBytesEach } = flags
-  const { access, grants, hosting, defaultAgent, publicUrl, trustProxy, outbound, a2a, omnia, sign, payments } = settings
+  const { access, grants, hosting, defaultAgent, publicUrl, trustProxy, outbound, a2a, envelope, omnia, sign, payments } = settings
   const kept = present({ sessionTtlMs: keep, storedBytes: keepBytes, storedBytesPerPrincipal: keepBytesEach })
   const options = present({
     data,
@@ -145,6 +145,7 @@ async function listening({ agents, settings, assembly }: Setup, flags: ListenOpt
     trustProxy,
     outbound,
     a2a,
+    envelope,
     omnia,
     accessLog: flags.accessLog,
   })

@@ -5,7 +5,7 @@ import { readEnvelope } from '../../envelope/message.ts'
 import { parseObject } from '../../wire/parse.ts'
 import { refusal } from './errors.ts'
 import { partsOf, type Parts } from './parts.ts'
-import type { EnvelopeOptions, EnvelopeSettings } from './settings.ts'
+import type { EnvelopeParts, EnvelopeSettings } from './settings.ts'
 import { EnvelopeSocket } from './socket.ts'
 import { serveStream } from './sse.ts'
 
@@ -16,7 +16,7 @@ const AROUND_BYTES = 64 * 1024
 const MEDIA_TYPE = /^application\/uamp\+json(?:\s*;\s*(.*))?$/i
 
 /** Signed messages between organisations (UAMP envelope 1.0), over HTTP. */
-export function envelope(options: EnvelopeOptions = {}): Transport {
+export function envelope(options: EnvelopeParts = {}): Transport {
   const { skewSeconds = 300, maxBodyKb = 1024, insecureDev = false, brotli } = options
   const settings: EnvelopeSettings = { skewSeconds, maxBodyKb, insecureDev, brotli }
   const bodyBytes = maxBodyKb * 1024 * 2 + AROUND_BYTES

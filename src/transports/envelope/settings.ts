@@ -13,12 +13,16 @@ export interface EnvelopeOptions {
   readonly skewSeconds?: number
   /** The largest body, unpacked. Default: 1,024 kB. */
   readonly maxBodyKb?: number
+}
+
+/** What the server adds to what its operator says. */
+export interface EnvelopeParts extends EnvelopeOptions {
   /** For development on one machine: messages over plain HTTP, from callers without a token, and DID documents over plain HTTP. */
   readonly insecureDev?: boolean
   /** Unpacks brotli. Default: such bodies are refused. */
   readonly brotli?: (packed: Uint8Array, maxBytes: number) => Promise<Uint8Array>
 }
 
-export interface EnvelopeSettings extends Required<Pick<EnvelopeOptions, 'skewSeconds' | 'maxBodyKb' | 'insecureDev'>> {
-  readonly brotli: EnvelopeOptions['brotli']
+export interface EnvelopeSettings extends Required<Pick<EnvelopeParts, 'skewSeconds' | 'maxBodyKb' | 'insecureDev'>> {
+  readonly brotli: EnvelopeParts['brotli']
 }

@@ -134,3 +134,29 @@ test.each([
   onTestFinished(() => client.close())
   await expect(say(client, '/count 3')).rejects.toMatchObject({ code: 'provider_error' })
 })
+
+test('a server signs as its agent, and shows a token of that agent which the other one believes', async () => {
+  const here = await startServer(demo(), { insecureDev: true, envelope: {} })
+  const allow = [here.url]
+  const there = await startServer(
+    defineAgent('worker', async function* (turn) {
+      yield `You are ${turn.principal.subject} of ${turn.principal.issuer}`
+    }),
+    {
+      tokens: { somebody: 'a-secret-of-somebody' },
+      access: { agents: { allow } },
+      outbound: { allow: ['127.0.0.1'] },
+      insecureDev: true,
+      envelope: {},
+    },
+  )
+  here.agents.add(remoteEnvelope({ name: 'partner', url: there.url, auth: { type: 'self' } }))
+  const client = connect(here.url, { agent: 'partner' })
+  onTestFinished(() => client.close())
+  expect(await say(client, 'who am I?')).toBe(`You are partner of ${here.url}`)
+  // With the token of one agent nobody signs as another.
+  here.agents.add(remoteEnvelope({ name: 'stranger', url: there.url, token: 'a-secret-of-somebody' }))
+  const stranger = connect(here.url, { agent: 'stranger' })
+  onTestFinished(() => stranger.close())
+  await expect(say(stranger, 'who am I?')).rejects.toMatchObject({ message: '"stranger" answered 403' })
+})

@@ -151,3 +151,41 @@ test('text beside speech is said once, though the end repeats the whole output',
   expect(said).toEqual(['See the list.'])
   await gateway.close()
 })
+
+test('a reader of what is committed sees it when it is, and everything at the end', async () => {
+  const store = memoryStore()
+  let release: () => void = () => undefined
+  const held = new Promise<void>((resolve) => (release = resolve))
+  let appended = 0
+  const slow = { ...store, append: async (...given: Parameters<typeof store.append>) => (appended++, await held, store.append(...given)) }
+  const agents = new AgentRegistry()
+  let goOn: () => void = () => undefined
+  const heard = new Promise<void>((resolve) => (goOn = resolve))
+  agents.add(
+    defineAgent('two', async function* () {
+      yield 'one'
+      await heard
+      yield 'two'
+    }),
+  )
+  const gateway = createGateway({ agents, store: slow })
+  await gateway.start()
+  const init = { transport: 'test', agent: 'two', principal, config: { modalities: ['text'] }, duplex: true, persist: true }
+  const session = await gateway.open({ ...init, onDetach: 'finish' })
+  const [early, safe]: [string[], string[]] = [[], []]
+  const follow = async (reader: Reader, seen: string[]): Promise<void> => {
+    for await (const batch of reader) {
+      batch.visit({ text: (piece) => seen.push(piece), event: () => undefined })
+      if (batch.has(ENDS)) return
+    }
+  }
+  const both = [follow(session.read({ after: 0 }), early), follow(session.read({ after: 0, committed: true }), safe)]
+  await session.send({ type: 'response.create', event_id: '1' })
+  await expect.poll(() => [early.join(), appended]).toEqual(['one', 1])
+  expect(safe).toEqual([])
+  release()
+  await expect.poll(() => safe.join()).toBe('one')
+  goOn()
+  await Promise.all(both)
+  expect(safe).toEqual(['one', 'two'])
+})

@@ -17,6 +17,9 @@ import { windowOf, type Windows } from './windows.ts'
 /** The name by which recovery knows the response to a message. */
 const KEEPER = 'envelope'
 
+/** The connection's own streams begin with a slash, and a dot or two in a path lead elsewhere. */
+const UNFIT = /^(?:\/.*|\.\.?)$/
+
 /** What a sender is told: its message is taken, and where the answer to it comes. */
 export interface Accepted {
   readonly stream: string | undefined
@@ -61,6 +64,9 @@ export class Inbox {
   /** Messages that are being taken, by the keys of their records. */
   readonly #taking = new Map<string, { readonly hash: string; readonly record: Promise<MessageRecord> }>()
 
+  /** Streams that are being opened, by owner and name. */
+  readonly #opening = new Set<string>()
+
   constructor(options: InboxOptions) {
     this.#options = options
     // Everything that a message leaves is written with its response.
@@ -84,27 +90,38 @@ export class Inbox {
     return INTENTS[admitted.envelope.intent](this, admitted, call)
   }
 
-  /** Starts a turn. */
-  async ask(admitted: Admitted, { trace, payment }: Call): Promise<MessageRecord> {
-    const { host, records, settings } = this.#options
+  /** Starts a turn. Of two messages that name one stream at the same time, the first has it. */
+  async ask(admitted: Admitted, call: Call): Promise<MessageRecord> {
     const { envelope, principal } = admitted
     const stream = envelope.stream_id ?? `str-${base64Url(crypto.getRandomValues(new Uint8Array(16)))}`
-    if (stream.startsWith('/') || (await host.gateway.response(streamAlias(stream), principal))) {
-      throw envelopeError('4.22', `The stream "${stream}" is there already`, 'stream_id')
+    if (UNFIT.test(stream)) throw envelopeError('4.00', `A stream cannot have the name "${stream}"`, 'stream_id')
+    const name = `${principalKey(principal)} ${stream}`
+    if (this.#opening.has(name)) throw isThere(stream)
+    this.#opening.add(name)
+    try {
+      return await this.#open(stream, admitted, call)
+    } finally {
+      this.#opening.delete(name)
     }
+  }
+
+  async #open(stream: string, admitted: Admitted, { trace, payment }: Call): Promise<MessageRecord> {
+    const { host, records, settings } = this.#options
+    const { envelope, principal } = admitted
+    if (await host.gateway.response(streamAlias(stream), principal)) throw isThere(stream)
     const input = await inputOf(envelope.body, settings)
     const session = await this.#conversation(admitted, trace)
     const key = records.keyOf(principal, envelope.id)
     const base = { ...this.#recordOf(admitted), session: session.id, stream }
     let record: MessageRecord = base
-    const written = (isNew: boolean) => [records.operation(key, record, { tenant: principal.tenant, isNew })]
+    const written = () => [records.operation(key, record, { tenant: principal.tenant, ifVersion: 0 })]
     const keeper: TurnKeeper = {
       name: KEEPER,
       opened: ({ id }) => {
         record = { ...base, response: id }
-        return () => written(true)
+        return written
       },
-      closed: (_, __, isFirst) => (isFirst ? written(true) : []),
+      closed: (_, __, isFirst) => (isFirst ? written() : []),
     }
     const note: StreamNote = { message: envelope.id, stream, window: windowOf(envelope.delta_window), from: envelope.from }
     try {
@@ -247,7 +264,7 @@ export class Inbox {
     const { envelope, principal } = admitted
     const record = { ...this.#recordOf(admitted), ...more }
     const key = records.keyOf(principal, envelope.id)
-    await records.write(records.operation(key, record, { tenant: principal.tenant, isNew: false }))
+    await records.write(records.operation(key, record, { tenant: principal.tenant }))
     return record
   }
 
@@ -256,6 +273,10 @@ export class Inbox {
       .release()
       .catch((error: unknown) => this.#options.host.log('error', 'A session could not be let go', { session: session.id, error }))
   }
+}
+
+function isThere(stream: string): Error {
+  return envelopeError('4.22', `The stream "${stream}" is there already`, 'stream_id')
 }
 
 function accepted({ stream }: MessageRecord): Accepted {

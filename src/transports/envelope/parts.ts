@@ -41,6 +41,6 @@ export function partsOf(host: Host, { senders = {}, keys: pinned = {}, anchors =
     inbox: new Inbox({ ...shared, settings }),
     streams,
     replies,
-    closings: new Closings({ host, records, streams, replies }),
+    closings: new Closings({ host, records, streams, replies, settings }),
   }
 }

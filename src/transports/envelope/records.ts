@@ -23,6 +23,13 @@ export interface MessageRecord {
   readonly closing?: Envelope | undefined
 }
 
+/** A record as it was read. */
+export interface FoundRecord {
+  readonly key: string
+  readonly record: MessageRecord
+  readonly version: number
+}
+
 /** Stored with the response to a message. */
 export interface StreamNote {
   readonly message: string
@@ -44,14 +51,28 @@ export class MessageRecords {
   }
 
   async get(key: string): Promise<MessageRecord | undefined> {
-    return (await this.#store.get(key))?.value as unknown as MessageRecord | undefined
+    return (await this.find(key))?.record
   }
 
-  /** `ifVersion` 0: the record must be new. */
-  operation(key: string, record: MessageRecord, { tenant, isNew }: { readonly tenant: string; readonly isNew: boolean }): SetOperation {
+  async find(key: string): Promise<FoundRecord | undefined> {
+    const found = await this.#store.get(key)
+    return found && { key, record: found.value as unknown as MessageRecord, version: found.version }
+  }
+
+  /** `ifVersion`: the record must be as it was read; 0: it must be new. */
+  operation(
+    key: string,
+    record: MessageRecord,
+    { tenant, ifVersion }: { readonly tenant: string; readonly ifVersion?: number },
+  ): SetOperation {
     const index = record.session === undefined ? [] : [[goesWith(tenant, record.session), ''] as const]
-    const options = { ttlMs: CORE_LIMITS.sessionTtlMs, index, ...(isNew && { ifVersion: 0 }) }
+    const options = { ttlMs: CORE_LIMITS.sessionTtlMs, index, ...(ifVersion !== undefined && { ifVersion }) }
     return { op: 'set', key, value: record as unknown as Json, options }
+  }
+
+  /** Rejects with `conflict` if the record was removed since it was read: nothing of a removed conversation comes back. */
+  close({ key, record, version }: FoundRecord, closing: Envelope, { tenant }: Principal): Promise<void> {
+    return this.write(this.operation(key, { ...record, closing }, { tenant, ifVersion: version }))
   }
 
   /** Resolves when a loss of power cannot undo it. */

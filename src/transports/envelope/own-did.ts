@@ -1,3 +1,4 @@
+import { envelopeError } from '../../envelope/codes.ts'
 import { didDocument } from '../../envelope/did-document.ts'
 import { didOfUrl, isSameDid } from '../../envelope/did.ts'
 import type { SigningKey } from '../../envelope/signature.ts'
@@ -14,10 +15,11 @@ export class OwnDid {
     this.#host = host
   }
 
-  /** The DID of the server, or of one of its agents. Throws `not_supported` where the server does not know its own address. */
+  /** The DID of the server, or of one of its agents. Throws `5.01` where the server does not know its own address. */
   of(agent?: string): string {
     const url = this.#host.ownUrl()
-    if (url === undefined) throw new UampError('not_supported', 'This server does not know its own URL: its operator has to set publicUrl')
+    if (url === undefined)
+      throw envelopeError('5.01', 'This server does not know its own URL: its operator has to set publicUrl', 'public_url')
     return didOfUrl(agent === undefined ? url : `${url}/agents/${agent}`)
   }
 

@@ -4,7 +4,7 @@ import { demo } from '../../src/agents/demo/index.ts'
 import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import { text } from '../../src/core/agent-kit/drafts.ts'
 import { heldBytes } from '../support/server.ts'
-import { chainOf, frames, hashOf, message, signed, textIn, type Members } from './company.ts'
+import { chainOf, frames, hashOf, message, post, signed, textIn, type Members } from './company.ts'
 import { ANYBODY, gate, world } from './world.ts'
 
 const alias = (stream: string) => ({ protocol: 'envelope', id: stream.split('/').at(-1) ?? '' })
@@ -59,6 +59,23 @@ test('a conversation that is removed while its answer is signed leaves no messag
   expect(await outcome(id)).toMatchObject({ code: '4.04' })
 })
 
+test('a message whose conversation was removed is not run again', async () => {
+  let runs = 0
+  const counter = defineAgent('counter', async function* () {
+    runs++
+    yield 'once'
+  })
+  const { client, did, url, host } = await world(counter)
+  const asked = await signed(client, message(client, did, { stream_id: 's' }))
+  await frames(new URL((await post(url, asked)).headers.get('location') ?? '', url).href)
+  const { session = '' } = (await host.gateway.response({ protocol: 'envelope', id: 's' }, ANYBODY)) ?? {}
+  expect(await host.gateway.remove(session, ANYBODY)).toBe(true)
+  const again = await post(url, asked)
+  expect([again.status, await again.json(), runs]).toMatchObject([410, { code: '4.10', reason: 'removed' }, 1])
+  const other = await post(url, await signed(client, { ...message(client, did), id: asked['id'] }))
+  expect([other.status, runs]).toEqual([422, 1])
+})
+
 test('an answer larger than a body may be is signed by its hash alone', async () => {
   const large = defineAgent('large', async function* (turn) {
     yield text('x'.repeat(JSON.stringify(turn.messages).includes('more') ? 1024 * 1024 + 1 : 1024 * 1024))
@@ -109,15 +126,15 @@ test('a signed answer shows what was asked, also when it is asked for below the 
   expect((await fetch(`${url}/agents/other/v1/messages/${id}`)).status).toBe(404)
   // A message for one agent is not taken below the path of another, where its stream would not be found.
   const asked = await signed(client, message(client, did, { to: [`${did}:agents:demo`] }))
-  const post = async (path: string): Promise<Response> =>
+  const send = async (path: string): Promise<Response> =>
     fetch(`${url}${path}/v1/messages`, {
       method: 'POST',
       body: JSON.stringify(asked),
       headers: { 'content-type': 'application/uamp+json' },
     })
-  const refused = await post('/agents/other')
+  const refused = await send('/agents/other')
   expect([refused.status, await refused.json()]).toMatchObject([403, { code: '4.03', reason: 'recipient' }])
-  const accepted = await post('/agents/demo')
+  const accepted = await send('/agents/demo')
   const all = await frames(new URL(accepted.headers.get('location') ?? '', url).href)
   expect(all.at(-1)?.type).toBe('done')
   const closing = (await (await fetch(`${url}/agents/demo/v1/messages/${String(asked['id'])}`)).json()) as Members

@@ -78,15 +78,20 @@ export class Inbox {
     const { envelope, hash, principal } = admitted
     const key = this.#options.records.keyOf(principal, envelope.id)
     const taking = this.#taking.get(key)
-    if (taking) return accepted(await same(taking.hash, hash, taking.record))
+    if (taking && taking.hash !== hash) throw replayed()
+    if (taking) return accepted(await taking.record)
     const record = this.#once(key, admitted, call)
     this.#taking.set(key, { hash, record })
     return accepted(await record.finally(() => this.#taking.delete(key)))
   }
 
   async #once(key: string, admitted: Admitted, call: Call): Promise<MessageRecord> {
-    const before = await this.#options.records.get(key)
-    if (before) return same(before.hash, admitted.hash, Promise.resolve(before))
+    const { records } = this.#options
+    const before = await records.get(key)
+    const hash = before?.hash ?? (await records.hashTaken(admitted.principal, admitted.envelope.id))
+    if (hash !== undefined && hash !== admitted.hash) throw replayed()
+    if (before) return before
+    if (hash !== undefined) throw envelopeError('4.10', 'The message was taken before, and its conversation was removed', 'removed')
     return INTENTS[admitted.envelope.intent](this, admitted, call)
   }
 
@@ -114,7 +119,7 @@ export class Inbox {
     const key = records.keyOf(principal, envelope.id)
     const base = { ...this.#recordOf(admitted), session: session.id, stream }
     let record: MessageRecord = base
-    const written = () => [records.operation(key, record, { tenant: principal.tenant, ifVersion: 0 })]
+    const written = () => [records.operation(key, record, { tenant: principal.tenant, ifVersion: 0 }), records.taken(principal, record)]
     const keeper: TurnKeeper = {
       name: KEEPER,
       opened: ({ id }) => {
@@ -264,7 +269,7 @@ export class Inbox {
     const { envelope, principal } = admitted
     const record = { ...this.#recordOf(admitted), ...more }
     const key = records.keyOf(principal, envelope.id)
-    await records.write(records.operation(key, record, { tenant: principal.tenant }))
+    await records.write(records.operation(key, record, { tenant: principal.tenant }), records.taken(principal, record))
     return record
   }
 
@@ -283,7 +288,6 @@ function accepted({ stream }: MessageRecord): Accepted {
   return { stream }
 }
 
-async function same(before: string, now: string, record: Promise<MessageRecord>): Promise<MessageRecord> {
-  if (before !== now) throw envelopeError('4.22', 'A message of this id was taken before, and had other content', 'replayed')
-  return record
+function replayed(): Error {
+  return envelopeError('4.22', 'A message of this id was taken before, and had other content', 'replayed')
 }

@@ -88,3 +88,25 @@ test('a text with emoji is whole in every frame, wherever it is divided', async 
   for (const { payload } of all) expect(String(payload['text'] ?? '').isWellFormed()).toBe(true)
   expect(textIn(all)).toBe(said)
 })
+
+test('a cancel ends a stream whose readers all wait with their windows full', async () => {
+  const { pass } = gate()
+  const endless = defineAgent('endless', async function* ({ signal }) {
+    for (let number = 0; number < 100; number++) yield `${number} `
+    await Promise.race([pass(), new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))])
+  })
+  const { ask, tell, url } = await world(endless, { limits: { sweepMs: 100 } })
+  const { stream, id } = await ask('hello', { delta_window: 4 })
+  const heard: Frame[][] = [[], [], []]
+  const reading = heard.map(async (all) => frames(stream, { onFrame: (frame) => void all.push(frame) }))
+  await expect.poll(() => heard.map((all) => all.length)).toEqual([4, 4, 4])
+  const cancels = await Promise.all(Array.from({ length: 10 }, () => tell({ intent: 'cancel', reply_to: id })))
+  expect(new Set(cancels.map(({ status }) => status))).toEqual(new Set([202]))
+  while (heard[0]?.at(-1)?.type !== 'cancel') {
+    const last = heard[0]?.at(-1)?.delta_seq ?? 0
+    expect((await fetch(`${stream}/ack`, { method: 'POST', body: JSON.stringify({ ack: last }) })).status).toBe(204)
+    await expect.poll(() => heard[0]?.at(-1)?.delta_seq ?? 0).toBeGreaterThan(last)
+  }
+  expect(await Promise.all(reading)).toEqual([heard[0], heard[0], heard[0]])
+  await expect.poll(() => heldBytes(url)).toBe(0)
+})

@@ -1,4 +1,4 @@
-import type { Principal } from '../core/ports/access.ts'
+import { callerName } from '../core/basics/principal.ts'
 import type { Signer } from '../core/ports/keys.ts'
 import type { ResponseSigner } from '../core/ports/signing.ts'
 import type { Logger } from '../core/ports/transport.ts'
@@ -39,7 +39,7 @@ export function responseSigner({ signer, signs, ownUrl, now, log }: ResponseSign
         isOnlyWords(output) ? undefined : hashJson(output),
       ])
       const iat = Math.floor(now() / 1000)
-      const aud = callerOf(principal)
+      const aud = callerName(principal)
       const claims = {
         iss: `${url}/agents/${encodeURIComponent(agent)}`,
         sub: agent,
@@ -55,15 +55,4 @@ export function responseSigner({ signer, signs, ownUrl, now, log }: ResponseSign
       return signJwt(signer, { purpose: 'responses', typ: 'response+jwt', claims })
     },
   }
-}
-
-/**
- * The caller as others know it: the name of a token of this server, else the address that its issuer and its subject make (AOAuth). A
- * slash in a subject is escaped, or two callers could have one name.
- */
-function callerOf({ id, issuer, subject }: Principal): string | undefined {
-  if (issuer !== undefined && subject !== undefined) {
-    return `${issuer.replace(/\/+$/, '')}/${subject.replaceAll('%', '%25').replaceAll('/', '%2F')}`
-  }
-  return id === 'anonymous' ? undefined : id
 }

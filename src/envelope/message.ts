@@ -13,7 +13,11 @@ export interface ReadMessage {
 
 /** Reads an envelope from the bytes or the text of a message. Throws `4.00` with what is wrong, and `4.01` if it is not signed. */
 export function readEnvelope(message: Uint8Array | string): ReadMessage {
-  const members = strictObject(message)
+  return envelopeIn(strictObject(message))
+}
+
+/** As `readEnvelope`, of members that `strictObject` has read. */
+export function envelopeIn(members: ReadMessage['members']): ReadMessage {
   // For the schema it is one member of many, but who sends without one is nobody yet.
   if (members['sig'] === undefined) throw envelopeError('4.01', 'The message is not signed', 'signature')
   try {

@@ -117,6 +117,8 @@ function normalize(origin: string): string {
 
 /** Headers of answers that pages may read. OpenAI's clients decide by some of them whether to retry. */
 const EXPOSED = [
+  // Where the answer to an envelope comes.
+  'Location',
   'X-Session-ID',
   'X-Session-Head',
   'X-Request-ID',

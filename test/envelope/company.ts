@@ -30,9 +30,10 @@ export function hashOf({ sig: _, ...members }: Members): string {
     .digest('hex')
 }
 
-export async function signed(by: Company, members: Members): Promise<Members & { sig: string }> {
+/** `isNamed` false: the signature does not say which key has made it. */
+export async function signed(by: Company, members: Members, isNamed = true): Promise<Members & { sig: string }> {
   const payload = new TextEncoder().encode(`{"sha256":"${hashOf(members)}"}`)
-  const header = { alg: by.alg, kid: `${by.did}#${by.kid}`, typ: 'uamp+jws' }
+  const header = { alg: by.alg, ...(isNamed && { kid: `${by.did}#${by.kid}` }), typ: 'uamp+jws' }
   const [head, , signature] = (await new CompactSign(payload).setProtectedHeader(header).sign(by.key)).split('.')
   return { ...members, sig: `${head}..${signature}` }
 }

@@ -2,7 +2,7 @@ import canonicalize from 'canonicalize'
 import { calculateJwkThumbprint, compactVerify, decodeProtectedHeader, importJWK, SignJWT, type JWK } from 'jose'
 import { createHash } from 'node:crypto'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
-import { expect } from 'vitest'
+import { expect, test } from 'vitest'
 import { demo } from '../../src/agents/demo/index.ts'
 import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import { startServer } from '../support/server.ts'
@@ -144,4 +144,19 @@ verifies('envelope:busy', 'where there is no room, a message is told when to com
   const refused = await post(url, await signed(client, message(client, did)))
   expect([refused.status, await refused.json()]).toMatchObject([503, { code: '5.04', retry: true, retry_after_ms: expect.any(Number) }])
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+})
+
+test('a server that does not know its own address says so, whatever is asked of it, and lives', async () => {
+  const { url, port } = await startServer(demo(), { host: '0.0.0.0', tokens: { a: 'b'.repeat(20) }, envelope: {} })
+  const local = url.replace(/:\/\/[^/]+/, `://127.0.0.1:${port}`)
+  for (const document of ['did.json', 'agent-hub.json', 'agent-manifest.json']) {
+    const response = await fetch(`${local}/.well-known/${document}`)
+    expect([response.status, await response.json()]).toMatchObject([501, { code: '5.01', reason: 'public_url' }])
+  }
+})
+
+test('a page of another origin can read where its answer comes', async () => {
+  const { url, client, did } = await host()
+  const accepted = await post(url, await signed(client, message(client, did)), { origin: url })
+  expect(accepted.headers.get('access-control-expose-headers')).toContain('Location')
 })

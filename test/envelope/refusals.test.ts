@@ -102,6 +102,8 @@ const cases: Record<string, readonly [status: number, code: string, send: Send, 
   '65 recipients': [400, '4.00', wrong({ to: Array.from({ length: 65 }, () => 'did:web:a.example') })],
   'a window of 0': [400, '4.00', wrong({ delta_window: 0 })],
   'a window of -1': [400, '4.00', wrong({ delta_window: -1 })],
+  'a stream that a path cannot name': [400, '4.00', wrong({ stream_id: '..' })],
+  'a stream of the connection': [400, '4.00', wrong({ stream_id: '/uamp/1/ws' })],
   'a body of an unknown type': [415, '4.15', wrong({ body: { type: 'model/gltf', content: '' } })],
   'a body of an unknown encoding': [415, '4.15', wrong({ body: { type: 'text/plain', content: 'x', encoding: 'rot13' } })],
   'a body that is not base64': [400, '4.00', wrong({ body: { type: 'text/plain', content: '***', encoding: 'base64' } })],
@@ -178,6 +180,14 @@ test('plain HTTP is refused, unless it is for development on this machine', asyn
   onTestFinished(() => server.close({ graceMs: 0 }))
   const response = await post(server.url, '{}')
   expect([response.status, await response.json()]).toMatchObject([403, { code: '4.03', reason: 'tls' }])
+  for (const [method, path] of [
+    ['GET', '/v1/stream/x'],
+    ['POST', '/v1/stream/x/ack'],
+    ['GET', `/v1/messages/${randomUUID()}`],
+  ] as const) {
+    const refused = await fetch(server.url + path, { method, ...(method === 'POST' && { body: '{"ack":0}' }) })
+    expect([refused.status, await refused.json()]).toMatchObject([403, { code: '4.03', reason: 'tls' }])
+  }
   const anywhere = serve(agent, {
     port: 0,
     host: '0.0.0.0',

@@ -33,8 +33,8 @@ async function published(answer?: Answer) {
 async function host() {
   const { url, logged } = await startServer(demo(), { insecureDev: true, envelope: {} })
   const { id: did } = (await (await fetch(`${url}/.well-known/did.json`)).json()) as { id: string }
-  const send = async (by: Company): Promise<readonly [number, Members]> => {
-    const response = await post(url, await signed(by, message(by, did, { intent: 'inform' })))
+  const send = async (by: Company, isNamed = true): Promise<readonly [number, Members]> => {
+    const response = await post(url, await signed(by, message(by, did, { intent: 'inform' }), isNamed))
     return [response.status, response.status === 202 ? {} : ((await response.json()) as Members)]
   }
   return { url, did, send, logged }
@@ -56,6 +56,23 @@ test('a new key is found when it signs, and one that was taken away counts no mo
   there.change((response) => response.end(there.document(next)))
   expect(await send(next)).toEqual([202, {}])
   expect(await send(there.by)).toMatchObject([401, { code: '4.01' }])
+})
+
+test.each([
+  ['that no signature names', false],
+  ['under the name of the one before', true],
+])('a new key %s is found when it signs', async (_, isNamed) => {
+  const there = await published()
+  const { send } = await host()
+  expect(await send(there.by, isNamed)).toEqual([202, {}])
+  const next = await company(there.did)
+  there.change((response) => response.end(there.document(next)))
+  expect(await send(next, isNamed)).toEqual([202, {}])
+  // Whoever signs with keys that are nobody's does not have the document read for each message.
+  const forger = await company(there.did)
+  const before = there.asked()
+  for (let turn = 0; turn < 10; turn++) expect(await send(forger, isNamed)).toMatchObject([401, { code: '4.01', reason: 'signature' }])
+  expect(there.asked() - before).toBeLessThan(5)
 })
 
 const wrong: Record<string, Answer> = {

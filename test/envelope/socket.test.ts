@@ -1,9 +1,12 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { WebSocket } from 'ws'
 import { demo } from '../../src/agents/demo/index.ts'
+import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
+import type { AgentPort } from '../../src/core/ports/agent.ts'
 import { startServer } from '../support/server.ts'
 import { verifies } from '../support/verifies.ts'
 import { company, hashOf, isSignedBy, message, pinned, signed, textIn, type Company, type Frame, type Members } from './company.ts'
+import { gate } from './world.ts'
 
 function framed(value: unknown): Buffer {
   const json = Buffer.from(typeof value === 'string' ? value : JSON.stringify(value))
@@ -12,9 +15,9 @@ function framed(value: unknown): Buffer {
   return Buffer.concat([head, json])
 }
 
-async function world() {
+async function world(options: { insecureDev?: boolean } = {}, agent: AgentPort = demo()) {
   const client = await company()
-  const server = await startServer(demo(), { insecureDev: true, envelope: { keys: pinned(client) } })
+  const server = await startServer(agent, { insecureDev: true, ...options, envelope: { keys: pinned(client) } })
   const { id: did } = (await (await fetch(`${server.url}/.well-known/did.json`)).json()) as { id: string }
   return { ...server, client, did }
 }
@@ -120,4 +123,104 @@ test('a forged message ends the connection, and one that is only wrong does not'
   there.send({ ...(await ask(client, did, 'pay alice 1')), body: { type: 'text/plain', content: 'pay mallory 999' } })
   await expect.poll(there.code).toBe(1008)
   expect(there.heard.at(-1)).toMatchObject({ delta_seq: 2, type: 'error', payload: { code: '4.01', reason: 'signature' } })
+})
+
+test('a conversation that is busy is told so, and the other streams of the connection go on', async () => {
+  const { pass, open: goOn, waiting } = gate()
+  const slow = defineAgent('slow', async function* () {
+    yield 'begun '
+    await pass()
+    yield 'and ended'
+  })
+  const { url, client, did } = await world({}, slow)
+  const there = await open(url)
+  const first = await ask(client, did, 'hello')
+  there.send(first)
+  await expect.poll(waiting).toBe(1)
+  const second = await ask(client, did, 'again', { reply_to: first['id'] })
+  there.send(second)
+  await expect.poll(() => problemIn(there.heard)).toMatchObject({ code: '5.04', retry: true, reply_to: second['id'] })
+  goOn()
+  await expect.poll(() => there.heard.at(-1)).toMatchObject({ intent: 'confirm', reply_to: first['id'] })
+  expect([textIn(framesIn(there.heard)), there.code()]).toEqual(['begun and ended', undefined])
+})
+
+test('a connection that follows as many streams as it may refuses one more before anything is done', async () => {
+  const { pass, waiting } = gate()
+  const slow = defineAgent('slow', async function* () {
+    await pass()
+    yield 'done'
+  })
+  const { url, client, did } = await world({}, slow)
+  const there = await open(url)
+  for (let number = 0; number < 65; number++) there.send(await ask(client, did, 'hello', { stream_id: `s${number}` }))
+  await expect.poll(() => problemIn(there.heard)).toMatchObject({ code: '4.29', retry: true })
+  expect([waiting(), there.code()]).toEqual([64, undefined])
+  // Others take it.
+  expect((await fetch(`${url}/v1/stream/s64`)).status).toBe(404)
+})
+
+test('what an ask has in ext is not taken for a place in its stream, and a subscribe must name one that there is', async () => {
+  const { url, client, did } = await world()
+  const there = await open(url)
+  const asked = await ask(client, did, '/count 3', { ext: { after: 2 } })
+  there.send(asked)
+  await expect.poll(() => there.heard.at(-1)).toMatchObject({ intent: 'confirm' })
+  expect(textIn(framesIn(there.heard))).toBe('1 2 3')
+  for (const after of [-2, 1.5, 'x', null]) {
+    const known = there.heard.length
+    there.send(await signed(client, message(client, did, { intent: 'subscribe', reply_to: asked['id'], ext: { after } })))
+    await expect.poll(() => there.heard.slice(known)).toMatchObject([{ payload: { code: '4.00', reason: 'after' } }])
+  }
+  expect(there.code()).toBeUndefined()
+})
+
+test('a stream that nobody acknowledges is given up with a word, and goes on when it is asked for', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'], shouldAdvanceTime: true })
+  onTestFinished(() => void vi.useRealTimers())
+  const { url, client, did } = await world()
+  const there = await open(url)
+  there.send(await ask(client, did, '/count 20', { stream_id: 's', delta_window: 4 }))
+  await expect.poll(() => framesIn(there.heard).length).toBe(4)
+  await vi.advanceTimersByTimeAsync(61_000)
+  await expect.poll(() => problemIn(there.heard)).toMatchObject({ code: '4.08', retry: true, reason: 'stalled', stream_id: 's' })
+  expect([framesIn(there.heard).length, there.code()]).toEqual([4, undefined])
+  there.send(await signed(client, message(client, did, { intent: 'subscribe', stream_id: 's', ext: { after: 3 } })))
+  await expect.poll(() => framesIn(there.heard).map(({ delta_seq }) => delta_seq)).toEqual([0, 1, 2, 3, 4, 5, 6, 7])
+})
+
+const odd: readonly (readonly [name: string, value: unknown, code: string])[] = [
+  ['no object', '[]', '4.00'],
+  ['nothing', '', '4.00'],
+  ['a frame that ends', { delta_seq: 0, stream_id: 's', ts: '2026-01-31T12:00:00Z', type: 'done' }, '4.00'],
+  ['a frame of the connection', { delta_seq: 0, stream_id: '/uamp/1/ws', ts: '2026-01-31T12:00:00Z', type: 'progress' }, '4.04'],
+  ['a frame that is a message, too', { delta_seq: 0, intent: 'ask' }, '4.00'],
+  ['a message without a signature', { intent: 'ask' }, '4.01'],
+]
+test.each(odd)('%s is refused with a code', async (_, value, code) => {
+  const { url } = await world()
+  const there = await open(url)
+  there.send(value)
+  await expect.poll(() => problemIn(there.heard)).toMatchObject({ code })
+  const closed = code === '4.01' ? 1008 : undefined
+  await expect.poll(there.code).toBe(closed)
+})
+
+test('a connection without TLS is refused with a reason', async () => {
+  const { url } = await world({ insecureDev: false })
+  const there = await open(url)
+  await expect.poll(there.code).toBe(1008)
+  expect(problemIn(there.heard)).toMatchObject({ code: '4.03', reason: 'tls' })
+})
+
+test('2,000 acknowledgements at once are taken one after the other, and the connection lives', async () => {
+  const { url, client, did } = await world()
+  const there = await open(url)
+  there.send(await ask(client, did, '/count 40', { stream_id: 's', delta_window: 8 }))
+  await expect.poll(() => framesIn(there.heard).length).toBe(8)
+  const ack = { delta_seq: 0, stream_id: 's', ts: new Date().toISOString(), type: 'progress' }
+  for (let number = 0; number < 2000; number++) there.send({ ...ack, payload: { ack: 1 } })
+  there.send({ ...ack, payload: { ack: 7 } })
+  await expect.poll(() => framesIn(there.heard).length, { timeout: 20_000 }).toBe(16)
+  expect(there.code()).toBeUndefined()
 })

@@ -10,6 +10,17 @@ export function principalId(issuer: string, subject: string, path = ''): string 
   return path === '' ? storeKey(issuer, subject) : storeKey(issuer, path, subject)
 }
 
+/**
+ * The caller as others know it: the name of a token of this server, else the address that its issuer and its subject make (AOAuth). A
+ * slash in a subject is escaped, or two callers could have one name. Undefined: nobody knows who it is.
+ */
+export function callerName({ id, issuer, subject }: Principal): string | undefined {
+  if (issuer !== undefined && subject !== undefined) {
+    return `${issuer.replace(/\/+$/, '')}/${subject.replaceAll('%', '%25').replaceAll('/', '%2F')}`
+  }
+  return id === 'anonymous' ? undefined : id
+}
+
 /** Tells principals apart, in memory and in the store. */
 export function principalKey({ tenant, id }: Pick<Principal, 'tenant' | 'id'>): string {
   return storeKey(tenant, id)

@@ -42,16 +42,18 @@ export class Discovery {
   /** `GET /.well-known/agent-hub.json`: every agent of this server. */
   async hub({ headers }: Request): Promise<Response> {
     const { host, own, anchors } = this.#options
+    // First, because it throws where the server has no address: promises that nobody awaits would end the process.
+    const did = own.of()
     const manifests = host.agents.names().map(async (name) => ({
       did: own.of(name),
       url: `${host.ownUrl()}/agents/${name}/.well-known/agent-manifest.json`,
       sha256: await hashJson(this.#manifestOf(name)),
     }))
     const hub = {
-      hub: own.of(),
+      hub: did,
       updated: new Date(host.now()).toISOString(),
       manifests: await Promise.all(manifests),
-      trust_anchors: { dids: [own.of(), ...anchors] },
+      trust_anchors: { dids: [did, ...anchors] },
     }
     return this.#signed(hub, { typ: 'hub+jws', agent: undefined, accept: headers.get('accept') })
   }

@@ -194,18 +194,19 @@ export class FrameEncoder extends ResponseFold {
 
   /** A question of the agent's. `confirm` and `deny` that name its id answer it. */
   #propose(event: EventOf<'tool.call' | 'x.approval.request' | 'payment.required'>): void {
-    const { response, stream, onProposal } = this.#options
-    const number = this.questions.length
-    const id = proposalId(response, number)
-    onProposal?.({ id, stream, response, event })
+    const { response, onProposal } = this.#options
+    const id = proposalId(response, this.questions.length)
     if (event.type === 'tool.call') {
-      const { name, arguments: args } = event
+      const { call_id, name, arguments: args } = event
+      onProposal?.({ id, response, question: { type: event.type, call_id } })
       return this.#tell('progress', { proposal: { id, kind: 'tool', name, arguments: args } })
     }
     if (event.type === 'x.approval.request') {
-      const { message, tool_call, options } = event
+      const { approval_id, message, tool_call, options } = event
+      onProposal?.({ id, response, question: { type: event.type, approval_id } })
       return this.#tell('progress', { proposal: { id, kind: 'approval', message, tool_call, options } })
     }
+    onProposal?.({ id, response, question: { type: event.type } })
     const how = 'Confirm the proposal with a payment as its body'
     this.#tell('progress', { proposal: { id, kind: 'payment', ...problemOf(paymentRefusal(event, how)) } })
   }

@@ -17,6 +17,9 @@ import { windowOf, type Windows } from './windows.ts'
 /** The name by which recovery knows the response to a message. */
 const KEEPER = 'envelope'
 
+/** The connection's own streams begin with a slash, and a dot or two in a path lead elsewhere. */
+const UNFIT = /^(?:\/.*|\.\.?)$/
+
 /** What a sender is told: its message is taken, and where the answer to it comes. */
 export interface Accepted {
   readonly stream: string | undefined
@@ -61,6 +64,9 @@ export class Inbox {
   /** Messages that are being taken, by the keys of their records. */
   readonly #taking = new Map<string, { readonly hash: string; readonly record: Promise<MessageRecord> }>()
 
+  /** Streams that are being opened, by owner and name. */
+  readonly #opening = new Set<string>()
+
   constructor(options: InboxOptions) {
     this.#options = options
     // Everything that a message leaves is written with its response.
@@ -72,39 +78,55 @@ export class Inbox {
     const { envelope, hash, principal } = admitted
     const key = this.#options.records.keyOf(principal, envelope.id)
     const taking = this.#taking.get(key)
-    if (taking) return accepted(await same(taking.hash, hash, taking.record))
+    if (taking && taking.hash !== hash) throw replayed()
+    if (taking) return accepted(await taking.record)
     const record = this.#once(key, admitted, call)
     this.#taking.set(key, { hash, record })
     return accepted(await record.finally(() => this.#taking.delete(key)))
   }
 
   async #once(key: string, admitted: Admitted, call: Call): Promise<MessageRecord> {
-    const before = await this.#options.records.get(key)
-    if (before) return same(before.hash, admitted.hash, Promise.resolve(before))
+    const { records } = this.#options
+    const before = await records.get(key)
+    const hash = before?.hash ?? (await records.hashTaken(admitted.principal, admitted.envelope.id))
+    if (hash !== undefined && hash !== admitted.hash) throw replayed()
+    if (before) return before
+    if (hash !== undefined) throw envelopeError('4.10', 'The message was taken before, and its conversation was removed', 'removed')
     return INTENTS[admitted.envelope.intent](this, admitted, call)
   }
 
-  /** Starts a turn. */
-  async ask(admitted: Admitted, { trace, payment }: Call): Promise<MessageRecord> {
-    const { host, records, settings } = this.#options
+  /** Starts a turn. Of two messages that name one stream at the same time, the first has it. */
+  async ask(admitted: Admitted, call: Call): Promise<MessageRecord> {
     const { envelope, principal } = admitted
     const stream = envelope.stream_id ?? `str-${base64Url(crypto.getRandomValues(new Uint8Array(16)))}`
-    if (stream.startsWith('/') || (await host.gateway.response(streamAlias(stream), principal))) {
-      throw envelopeError('4.22', `The stream "${stream}" is there already`, 'stream_id')
+    if (UNFIT.test(stream)) throw envelopeError('4.00', `A stream cannot have the name "${stream}"`, 'stream_id')
+    const name = `${principalKey(principal)} ${stream}`
+    if (this.#opening.has(name)) throw isThere(stream)
+    this.#opening.add(name)
+    try {
+      return await this.#open(stream, admitted, call)
+    } finally {
+      this.#opening.delete(name)
     }
+  }
+
+  async #open(stream: string, admitted: Admitted, { trace, payment }: Call): Promise<MessageRecord> {
+    const { host, records, settings } = this.#options
+    const { envelope, principal } = admitted
+    if (await host.gateway.response(streamAlias(stream), principal)) throw isThere(stream)
     const input = await inputOf(envelope.body, settings)
     const session = await this.#conversation(admitted, trace)
     const key = records.keyOf(principal, envelope.id)
     const base = { ...this.#recordOf(admitted), session: session.id, stream }
     let record: MessageRecord = base
-    const written = (isNew: boolean) => [records.operation(key, record, { tenant: principal.tenant, isNew })]
+    const written = () => [records.operation(key, record, { tenant: principal.tenant, ifVersion: 0 }), records.taken(principal, record)]
     const keeper: TurnKeeper = {
       name: KEEPER,
       opened: ({ id }) => {
         record = { ...base, response: id }
-        return () => written(true)
+        return written
       },
-      closed: (_, __, isFirst) => (isFirst ? written(true) : []),
+      closed: (_, __, isFirst) => (isFirst ? written() : []),
     }
     const note: StreamNote = { message: envelope.id, stream, window: windowOf(envelope.delta_window), from: envelope.from }
     try {
@@ -247,7 +269,7 @@ export class Inbox {
     const { envelope, principal } = admitted
     const record = { ...this.#recordOf(admitted), ...more }
     const key = records.keyOf(principal, envelope.id)
-    await records.write(records.operation(key, record, { tenant: principal.tenant, isNew: false }))
+    await records.write(records.operation(key, record, { tenant: principal.tenant }), records.taken(principal, record))
     return record
   }
 
@@ -258,11 +280,14 @@ export class Inbox {
   }
 }
 
+function isThere(stream: string): Error {
+  return envelopeError('4.22', `The stream "${stream}" is there already`, 'stream_id')
+}
+
 function accepted({ stream }: MessageRecord): Accepted {
   return { stream }
 }
 
-async function same(before: string, now: string, record: Promise<MessageRecord>): Promise<MessageRecord> {
-  if (before !== now) throw envelopeError('4.22', 'A message of this id was taken before, and had other content', 'replayed')
-  return record
+function replayed(): Error {
+  return envelopeError('4.22', 'A message of this id was taken before, and had other content', 'replayed')
 }

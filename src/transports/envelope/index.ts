@@ -30,9 +30,22 @@ export function envelope(options: EnvelopeParts = {}): Transport {
       const stream = '/v1/stream/:id'
       return [
         { method: 'POST', path: '/v1/messages', access: 'request', bodyBytes, handle: (request, call) => endpoint.post(request, call) },
-        { method: 'GET', path: '/v1/messages/:id', access: 'request', action: 'read', handle: (_, call) => endpoint.outcome(call) },
+        {
+          method: 'GET',
+          path: '/v1/messages/:id',
+          access: 'request',
+          action: 'read',
+          handle: (request, call) => endpoint.outcome(request, call),
+        },
         { method: 'GET', path: stream, access: 'request', action: 'read', handle: (request, call) => endpoint.stream(request, call) },
-        { method: 'POST', path: `${stream}/ack`, access: 'request', action: 'read', body: 'text', handle: (_, call) => endpoint.ack(call) },
+        {
+          method: 'POST',
+          path: `${stream}/ack`,
+          access: 'request',
+          action: 'read',
+          body: 'text',
+          handle: (request, call) => endpoint.ack(request, call),
+        },
         {
           method: 'WS',
           path: '/uamp/1/ws',
@@ -75,7 +88,8 @@ class Endpoint {
   }
 
   /** `GET /v1/messages/{id}`: the signed message that closes the exchange. */
-  async outcome(call: KnownCall): Promise<Response> {
+  async outcome(request: Request, call: KnownCall): Promise<Response> {
+    this.#checkSecure(request)
     const outcome = await this.#parts.closings.of(call.params['id'] ?? '', call)
     if ('envelope' in outcome) {
       return new Response(JSON.stringify(outcome.envelope), { headers: { 'content-type': 'application/uamp+json' } })
@@ -91,19 +105,21 @@ class Endpoint {
 
   /** `/uamp/1/ws`. */
   async connect(socket: Socket, call: KnownCall): Promise<void> {
-    this.#checkSecure(call.request)
-    await new EnvelopeSocket(this.#parts, socket, call).run()
+    const connection = new EnvelopeSocket(this.#parts, socket, call)
+    try {
+      this.#checkSecure(call.request)
+    } catch (thrown) {
+      return connection.refuse(thrown)
+    }
+    await connection.run()
   }
 
   /** `POST /v1/stream/{id}/ack`, for readers that have no key to sign with. */
-  async ack(call: KnownCall): Promise<Response> {
+  async ack(request: Request, call: KnownCall): Promise<Response> {
+    this.#checkSecure(request)
     const said = parseObject(await call.text(), 'The body', (message) => envelopeError('4.00', message, 'ack'))
-    const { note, session } = await this.#parts.streams.open(call.params['id'] ?? '', call)
-    try {
-      this.#parts.inbox.acknowledgeStream(principalKey(call.principal), note.stream, said['ack'])
-    } finally {
-      session.leave()
-    }
+    const { note } = await this.#parts.streams.find(call.params['id'] ?? '', call)
+    this.#parts.inbox.acknowledgeStream(principalKey(call.principal), note.stream, said['ack'])
     return new Response(null, { status: 204 })
   }
 

@@ -1,7 +1,8 @@
+import { envelopeError } from '../../envelope/codes.ts'
 import { didDocument } from '../../envelope/did-document.ts'
 import { didOfUrl, isSameDid } from '../../envelope/did.ts'
 import type { SigningKey } from '../../envelope/signature.ts'
-import type { Host } from '../../core/ports/transport.ts'
+import type { Host, KnownCall } from '../../core/ports/transport.ts'
 import { UampError } from '../../protocol/errors.ts'
 
 type Server = Pick<Host, 'ownUrl' | 'signer' | 'agents'>
@@ -14,19 +15,20 @@ export class OwnDid {
     this.#host = host
   }
 
-  /** The DID of the server, or of one of its agents. Throws `overloaded` where the server does not know its own address. */
+  /** The DID of the server, or of one of its agents. Throws `5.01` where the server does not know its own address. */
   of(agent?: string): string {
     const url = this.#host.ownUrl()
-    if (url === undefined) throw new UampError('not_supported', 'This server does not know its own URL: its operator has to set publicUrl')
+    if (url === undefined)
+      throw envelopeError('5.01', 'This server does not know its own URL: its operator has to set publicUrl', 'public_url')
     return didOfUrl(agent === undefined ? url : `${url}/agents/${agent}`)
   }
 
-  /** The agent that one of these recipients is. `atRoot` is the one that owns the server's own DID. */
-  agentIn(to: readonly string[], atRoot: string | undefined): string | undefined {
+  /** The agent that one of these recipients is: below an agent's own path that one alone, and at the root any. */
+  agentIn(to: readonly string[], { agent, root }: Pick<KnownCall, 'agent' | 'root'>): string | undefined {
     const own = this.of()
     for (const did of to) {
-      if (atRoot !== undefined && (isSameDid(did, own) || isSameDid(did, this.of(atRoot)))) return atRoot
-      const named = this.#host.agents.names().find((name) => isSameDid(did, this.of(name)))
+      if (agent !== undefined && (isSameDid(did, own) || isSameDid(did, this.of(agent)))) return agent
+      const named = root ? this.#host.agents.names().find((name) => isSameDid(did, this.of(name))) : undefined
       if (named !== undefined) return named
     }
     return undefined

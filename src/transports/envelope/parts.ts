@@ -29,7 +29,7 @@ export function partsOf(host: Host, { senders = {}, keys: pinned = {}, anchors =
   const own = new OwnDid(host)
   const keys = new SenderKeys({ host, own, pinned, insecureDev: settings.insecureDev })
   const capabilities = new Capabilities({ own, keys, anchors, now: host.now })
-  const records = new MessageRecords(host.store)
+  const records = new MessageRecords(host.store, settings)
   const shared = { host, records, windows: new Windows(), proposals: new Proposals() }
   const streams = new Streams(shared)
   const replies = new Replies({ host, own })
@@ -41,6 +41,6 @@ export function partsOf(host: Host, { senders = {}, keys: pinned = {}, anchors =
     inbox: new Inbox({ ...shared, settings }),
     streams,
     replies,
-    closings: new Closings({ host, records, streams, replies }),
+    closings: new Closings({ host, records, streams, replies, settings }),
   }
 }

@@ -9,13 +9,18 @@ import { messageKey } from '../../envelope/schema.ts'
 /** Proposals that wait for an answer. Beyond it the oldest are forgotten: nobody can answer them any more. */
 const MOST = 10_000
 
-/** A question of an agent's, as it was told on a stream. */
+/** A question of an agent's, as it was told on a stream. Without its content, which may be large. */
 export interface Proposal {
   readonly id: string
-  readonly stream: string
   readonly response: string
-  readonly event: EventOf<'tool.call' | 'x.approval.request' | 'payment.required'>
+  readonly question: AskedQuestion
 }
+
+/** What an answer has to name. */
+export type AskedQuestion =
+  | Pick<EventOf<'tool.call'>, 'type' | 'call_id'>
+  | Pick<EventOf<'x.approval.request'>, 'type' | 'approval_id'>
+  | Pick<EventOf<'payment.required'>, 'type'>
 
 /** An answer to it, by `confirm` or `deny`. */
 export interface Answer {
@@ -49,14 +54,14 @@ export class Proposals {
 }
 
 /** The answer as the event that the agent waits for. */
-export function answerTo({ event }: Proposal, { confirmed, text, eventId: event_id }: Answer): ClientEvent {
-  switch (event.type) {
+export function answerTo({ question }: Proposal, { confirmed, text, eventId: event_id }: Answer): ClientEvent {
+  switch (question.type) {
     case 'tool.call': {
       const result = jsonIn(text) === undefined ? JSON.stringify(text) : text
-      return { type: 'tool.result', event_id, call_id: event.call_id, result, ...(!confirmed && { is_error: true }) }
+      return { type: 'tool.result', event_id, call_id: question.call_id, result, ...(!confirmed && { is_error: true }) }
     }
     case 'x.approval.request': {
-      const { approval_id } = event
+      const { approval_id } = question
       return { type: 'x.approval.response', event_id, approval_id, approved: confirmed, ...(text !== '' && { reason: text }) }
     }
     case 'payment.required':

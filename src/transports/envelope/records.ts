@@ -5,6 +5,7 @@ import type { Alias } from '../../core/ports/session.ts'
 import type { SetOperation, Store } from '../../core/ports/store.ts'
 import { messageKey, type Envelope, type Intent } from '../../envelope/schema.ts'
 import type { Json } from '../../protocol/json.ts'
+import type { EnvelopeSettings } from './settings.ts'
 
 /** A message that was accepted: sent again it has the same answer, and no other effect. */
 export interface MessageRecord {
@@ -23,6 +24,13 @@ export interface MessageRecord {
   readonly closing?: Envelope | undefined
 }
 
+/** A record as it was read. */
+export interface FoundRecord {
+  readonly key: string
+  readonly record: MessageRecord
+  readonly version: number
+}
+
 /** Stored with the response to a message. */
 export interface StreamNote {
   readonly message: string
@@ -34,9 +42,12 @@ export interface StreamNote {
 /** The messages that were accepted, by those who sent them and their ids. */
 export class MessageRecords {
   readonly #store: Store
+  /** How long a message can come again: its time may be so far in the past, or in the future. */
+  readonly #againMs: number
 
-  constructor(store: Store) {
+  constructor(store: Store, { skewSeconds }: Pick<EnvelopeSettings, 'skewSeconds'>) {
     this.#store = store
+    this.#againMs = 2 * skewSeconds * 1000
   }
 
   keyOf({ tenant, id: owner }: Principal, id: string): string {
@@ -44,20 +55,52 @@ export class MessageRecords {
   }
 
   async get(key: string): Promise<MessageRecord | undefined> {
-    return (await this.#store.get(key))?.value as unknown as MessageRecord | undefined
+    return (await this.find(key))?.record
   }
 
-  /** `ifVersion` 0: the record must be new. */
-  operation(key: string, record: MessageRecord, { tenant, isNew }: { readonly tenant: string; readonly isNew: boolean }): SetOperation {
+  async find(key: string): Promise<FoundRecord | undefined> {
+    const found = await this.#store.get(key)
+    return found && { key, record: found.value as unknown as MessageRecord, version: found.version }
+  }
+
+  /** `ifVersion`: the record must be as it was read; 0: it must be new. */
+  operation(
+    key: string,
+    record: MessageRecord,
+    { tenant, ifVersion }: { readonly tenant: string; readonly ifVersion?: number },
+  ): SetOperation {
     const index = record.session === undefined ? [] : [[goesWith(tenant, record.session), ''] as const]
-    const options = { ttlMs: CORE_LIMITS.sessionTtlMs, index, ...(isNew && { ifVersion: 0 }) }
+    const options = { ttlMs: CORE_LIMITS.sessionTtlMs, index, ...(ifVersion !== undefined && { ifVersion }) }
     return { op: 'set', key, value: record as unknown as Json, options }
   }
 
-  /** Resolves when a loss of power cannot undo it. */
-  write(operation: SetOperation): Promise<void> {
-    return this.#store.batch([operation], { sync: true })
+  /** Rejects with `conflict` if the record was removed since it was read: nothing of a removed conversation comes back. */
+  close({ key, record, version }: FoundRecord, closing: Envelope, { tenant }: Principal): Promise<void> {
+    return this.write(this.operation(key, { ...record, closing }, { tenant, ifVersion: version }))
   }
+
+  /**
+   * That a message was taken, for as long as it can come again. It stays when the conversation is removed with its records: otherwise the
+   * message would have its effect a second time.
+   */
+  taken({ tenant, id: owner }: Principal, { id, hash }: Pick<MessageRecord, 'id' | 'hash'>): SetOperation {
+    return { op: 'set', key: takenKey(tenant, owner, id), value: hash, options: { ttlMs: this.#againMs } }
+  }
+
+  /** The hash of a message that was taken a short while ago. */
+  async hashTaken({ tenant, id: owner }: Principal, id: string): Promise<string | undefined> {
+    const found = await this.#store.get(takenKey(tenant, owner, id))
+    return typeof found?.value === 'string' ? found.value : undefined
+  }
+
+  /** Resolves when a loss of power cannot undo it. */
+  write(...operations: SetOperation[]): Promise<void> {
+    return this.#store.batch(operations, { sync: true })
+  }
+}
+
+function takenKey(tenant: string, owner: string, id: string): string {
+  return storeKey(tenant, 'envelope-taken', owner, messageKey(id))
 }
 
 /** The name under which the response of a stream is found. */

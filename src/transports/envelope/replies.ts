@@ -15,7 +15,7 @@ export interface Replied {
 export interface Reply {
   readonly intent: Intent
   readonly stream?: string | undefined
-  readonly body?: Body
+  readonly body?: Body | undefined
   readonly ext?: Slot
 }
 

@@ -57,6 +57,11 @@ export class SenderKeys {
     return found
   }
 
+  /** The keys of a sender, read again because none of those known fits. Undefined: they come from no document. */
+  async renewed(from: string): Promise<Keys | undefined> {
+    return this.#documents.get(didOf(from))?.renewed()
+  }
+
   #document(did: string): KeptDocument<Keys> {
     const known = this.#documents.get(did) ?? this.#made(did)
     this.#documents.delete(did)

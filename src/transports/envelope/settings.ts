@@ -1,8 +1,8 @@
 /** Signed envelopes between organisations. */
 export interface EnvelopeOptions {
   /**
-   * Who may sign as whom: the name of a caller (of `tokens`, or as an issuer calls them) by DID. Callers whose own name is the DID, or the
-   * URL that the DID stands for, need no entry.
+   * Who may sign as whom: the name of a caller by DID. It is that of `tokens`, or for callers of an issuer its URL and their name there:
+   * `https://login.example.com/partner`. Callers whose own name is the DID, or the URL that the DID stands for, need no entry.
    */
   readonly senders?: Readonly<Record<string, string>>
   /** Keys of senders that have no `did:web` document that can be read: a JWK Set by DID. */

@@ -1,15 +1,15 @@
 import type { KnownCall, Socket } from '../../core/ports/transport.ts'
 import { reportError } from '../../core/edge/report-error.ts'
 import { CODES, envelopeError } from '../../envelope/codes.ts'
-import { readEnvelope } from '../../envelope/message.ts'
-import { Delta } from '../../envelope/schema.ts'
+import { envelopeIn } from '../../envelope/message.ts'
+import { Delta, type Envelope } from '../../envelope/schema.ts'
 import { strictObject } from '../../envelope/strict-json.ts'
 import { UampError } from '../../protocol/errors.ts'
 import { principalKey } from '../../core/basics/principal.ts'
 import { parseValue } from '../../wire/parse.ts'
-import type { Admitted } from './admission.ts'
 import { problemOf } from './errors.ts'
 import type { Parts } from './parts.ts'
+import type { Reading } from './streams.ts'
 
 /** Streams that one socket may follow at a time. */
 const STREAMS = 64
@@ -24,8 +24,9 @@ export class EnvelopeSocket {
   readonly #parts: Parts
   readonly #socket: Socket
   readonly #call: KnownCall
-  readonly #gone = new AbortController()
-  readonly #following = new Set<string>()
+  /** The streams that it follows. Each has a signal of its own: one for all would have a listener for every stream. */
+  readonly #following = new Map<string, AbortController>()
+  #isGone = false
   #problems = 0
 
   constructor(parts: Parts, socket: Socket, call: KnownCall) {
@@ -38,18 +39,28 @@ export class EnvelopeSocket {
     try {
       for await (const message of this.#socket) if (!(await this.#take(message))) return
     } finally {
-      this.#gone.abort()
+      this.#leave()
     }
+  }
+
+  /** Ends every stream that it follows. */
+  #leave(): void {
+    this.#isGone = true
+    for (const leaving of this.#following.values()) leaving.abort()
+  }
+
+  /** Tells why nothing is taken here, and closes the connection. */
+  async refuse(thrown: unknown): Promise<void> {
+    await this.#refuse(thrown)
   }
 
   /** False: the connection is closed. */
   async #take(message: string | Uint8Array): Promise<boolean> {
     let members: Members | undefined
     try {
-      const json = this.#unframed(message)
-      members = strictObject(json)
+      members = strictObject(this.#unframed(message))
       if ('delta_seq' in members || !('intent' in members)) await this.#frame(members)
-      else await this.#message(json)
+      else await this.#message(members)
       return true
     } catch (thrown) {
       return this.#refuse(thrown, members)
@@ -71,67 +82,80 @@ export class EnvelopeSocket {
   async #frame(members: Members): Promise<void> {
     if (!('delta_seq' in members)) throw envelopeError('4.09', 'A frame needs its number, delta_seq', 'missing_field')
     const { stream_id: stream, type, payload = {} } = parseValue(Delta, members)
-    if (type !== 'progress') throw envelopeError('4.00', 'Frames to this server acknowledge others: their type is progress', 'frame')
-    const { note, session } = await this.#parts.streams.open(stream, this.#call)
-    session.leave()
+    if (type !== 'progress') throw envelopeError('4.00', 'Frames to this server acknowledge others: their type is progress', 'type')
+    const { note } = await this.#parts.streams.find(stream, this.#call)
     this.#parts.inbox.acknowledgeStream(principalKey(this.#call.principal), note.stream, payload['ack'])
   }
 
-  async #message(json: string | Uint8Array): Promise<void> {
+  async #message(members: Members): Promise<void> {
     const { admission, inbox, replies } = this.#parts
-    const admitted = await admission.admit(readEnvelope(json), this.#call)
+    const admitted = await admission.admit(envelopeIn(members), this.#call)
+    const after = this.#startOf(admitted.envelope)
     const { stream } = await inbox.take(admitted, this.#call)
     const intent = stream === undefined ? 'confirm' : 'progress'
     await this.#send([JSON.stringify(await replies.to(admitted, { intent, stream }))])
-    if (stream !== undefined) this.#follow(stream, admitted)
+    if (stream !== undefined) this.#follow(stream, { after, id: admitted.envelope.id })
+  }
+
+  /** After which frame the stream of a message begins here. Throws before anything is done where there is no room for one more. */
+  #startOf({ intent, ext }: Envelope): number {
+    if (intent !== 'ask' && intent !== 'subscribe') return -1
+    if (this.#following.size >= STREAMS) {
+      throw new UampError('rate_limited', `One connection may follow ${STREAMS} streams`, { details: { retry_after: 1 } })
+    }
+    // What else is in `ext` of an ask is between its sender and the agent.
+    if (intent === 'ask') return -1
+    const { after = -1 } = ext ?? {}
+    if (typeof after === 'number' && Number.isSafeInteger(after) && after >= -1) return after
+    throw envelopeError('4.00', 'ext.after must be the number of a frame', 'after')
   }
 
   /** Sends the frames of a stream as they come, beside those of others, and then the signed message that closes it. */
-  #follow(stream: string, admitted: Admitted): void {
+  #follow(stream: string, { after, id }: { readonly after: number; readonly id: string }): void {
     // The same message again only asks where its answer is.
     if (this.#following.has(stream)) return
-    if (this.#following.size >= STREAMS) {
-      throw new UampError('overloaded', `One connection may follow ${STREAMS} streams`, { details: { retry_after: 1 } })
-    }
-    this.#following.add(stream)
-    const { ext, id } = admitted.envelope
-    const after = typeof ext?.['after'] === 'number' ? ext['after'] : -1
-    this.#pass(stream, after)
+    const leaving = new AbortController()
+    this.#following.set(stream, leaving)
+    this.#pass(stream, { after, signal: leaving.signal })
       .then(async (message) => message !== undefined && (await this.#close(message)))
       .catch((thrown: unknown) => this.#refuse(thrown, { id, stream_id: stream }))
       .finally(() => this.#following.delete(stream))
   }
 
-  /** The id of the message that the stream answers. Undefined: it did not come to its end. */
-  async #pass(stream: string, after: number): Promise<string | undefined> {
+  /** The id of the message that the stream answers. Undefined: the socket is gone. */
+  async #pass(stream: string, reading: Reading): Promise<string | undefined> {
     const { streams } = this.#parts
-    const opened = await streams.open(stream, this.#call)
-    for await (const { frames, isLast } of streams.follow(opened, after, this.#gone.signal)) {
+    const found = await streams.find(stream, this.#call)
+    for await (const { frames, isLast } of streams.follow(found, reading)) {
       await this.#send(frames.map(({ text }) => text))
-      if (isLast) return opened.note.message
+      if (isLast) return found.note.message
     }
-    return undefined
+    if (this.#isGone) return undefined
+    throw envelopeError('4.08', 'The stream is not followed any more: acknowledge its frames, and subscribe to it again', 'stalled')
   }
 
   async #close(id: string): Promise<void> {
-    const outcome = await this.#parts.closings.of(id, { ...this.#call, signal: this.#gone.signal })
+    const outcome = await this.#parts.closings.of(id, this.#call)
     if ('envelope' in outcome) await this.#send([JSON.stringify(outcome.envelope)])
   }
 
   #send(texts: readonly string[]): Promise<void> {
-    return this.#gone.signal.aborted ? Promise.resolve() : this.#socket.send(texts.map(framed))
+    return this.#isGone ? Promise.resolve() : this.#socket.send(texts.map(framed))
   }
 
   /** Tells what is wrong, and with what; what must not go on is closed. False: it is. */
   async #refuse(thrown: unknown, members: Members = {}): Promise<boolean> {
-    if (this.#gone.signal.aborted) return false
+    if (this.#isGone) return false
     const fields = { transport: 'envelope', message: 'An envelope on a socket failed', ...this.#call.trace.fields }
-    const problem = problemOf(reportError(this.#parts.host, thrown, fields))
+    const error = reportError(this.#parts.host, thrown, fields)
+    const problem = problemOf(error)
     const { id, stream_id } = members
     const about = { ...(typeof id === 'string' && { reply_to: id }), ...(typeof stream_id === 'string' && { stream_id }) }
     const meaning = CODES[problem.code]
+    // One conversation that is busy says nothing of the others.
+    const isLocal = error.code === 'response_in_progress'
     // Nobody knows where the next frame would begin.
-    const close = problem.reason === 'frame' ? 1002 : 'close' in meaning ? meaning.close : undefined
+    const close = problem.reason === 'frame' ? 1002 : 'close' in meaning && !isLocal ? meaning.close : undefined
     const frame: Delta = {
       delta_seq: this.#problems++,
       stream_id: CONTROL,
@@ -142,7 +166,7 @@ export class EnvelopeSocket {
     await this.#send([JSON.stringify(frame)])
     if (close === undefined) return true
     this.#socket.close(close, problem.code)
-    this.#gone.abort()
+    this.#leave()
     return false
   }
 }

@@ -11,11 +11,11 @@ const HEARTBEAT = ': hb\n\n'
 /** `GET /v1/stream/{id}`: one frame in each event, whose id is the number of the frame (UAMP envelope §7). */
 export async function serveStream(streams: Streams, request: Request, call: KnownCall): Promise<Streamed> {
   const after = knownIn(request)
-  const opened = await streams.open(call.params['id'] ?? '', call)
+  const found = await streams.find(call.params['id'] ?? '', call)
   return {
     status: 200,
     headers: SSE_HEADERS,
-    frames: texts(streams.follow(opened, after, call.signal)),
+    frames: texts(streams.follow(found, { after, signal: call.signal })),
     heartbeat: HEARTBEAT,
     failure: (error) => `event: problem\n${sseLine(JSON.stringify(problemOf(error)))}`,
   }

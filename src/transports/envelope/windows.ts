@@ -4,7 +4,7 @@ import { envelopeError } from '../../envelope/codes.ts'
 const WINDOW = { usual: 64, most: 1024 }
 /** How long a reader may let its window be full. Then its connection is closed, and it may resume. */
 const STALL_MS = 60_000
-/** Streams whose acknowledgements are remembered. Beyond it the oldest are forgotten, and begin anew. */
+/** Streams whose acknowledgements are remembered. Beyond it the oldest that nobody reads are forgotten, and begin anew. */
 const MOST = 10_000
 
 /** The window that a message asked for. */
@@ -16,7 +16,21 @@ export function windowOf(asked: number = WINDOW.usual): number {
 class Window {
   #sent = -1
   #acknowledged = -1
+  #readers = 0
   readonly #waiting = new Set<() => void>()
+
+  get isRead(): boolean {
+    return this.#readers > 0
+  }
+
+  /** Counts a reader until it leaves. */
+  enter(): void {
+    this.#readers++
+  }
+
+  leave(): void {
+    this.#readers--
+  }
 
   sent(seq: number): void {
     if (seq > this.#sent) this.#sent = seq
@@ -62,8 +76,6 @@ class Window {
   }
 }
 
-export type { Window }
-
 /** The windows of all streams, by owner and stream. */
 export class Windows {
   /** The least recently used first. */
@@ -74,9 +86,10 @@ export class Windows {
     const window = this.#known.get(key) ?? new Window()
     this.#known.delete(key)
     this.#known.set(key, window)
-    if (this.#known.size > MOST) {
-      const [oldest] = this.#known.keys()
-      if (oldest !== undefined) this.#known.delete(oldest)
+    for (const [oldest, { isRead }] of this.#known) {
+      if (this.#known.size <= MOST) break
+      // Its readers would wait for acknowledgements that go to another window.
+      if (!isRead && oldest !== key) this.#known.delete(oldest)
     }
     return window
   }

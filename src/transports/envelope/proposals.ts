@@ -17,7 +17,7 @@ export interface Proposal {
 }
 
 /** What an answer has to name. */
-export type AskedQuestion =
+type AskedQuestion =
   | Pick<EventOf<'tool.call'>, 'type' | 'call_id'>
   | Pick<EventOf<'x.approval.request'>, 'type' | 'approval_id'>
   | Pick<EventOf<'payment.required'>, 'type'>

@@ -45,6 +45,8 @@ interface Snapshot {
 export class Account {
   readonly tenant: string
   readonly id: string
+  /** The index of its movements. */
+  readonly moves: string
   #balance: bigint
   #locked = 0n
   #seq: number
@@ -57,6 +59,7 @@ export class Account {
   constructor(tenant: string, id: string, { balance, seq, written }: { balance: bigint; seq: number; written: number }) {
     this.tenant = tenant
     this.id = id
+    this.moves = movesOf(tenant, id)
     this.#balance = balance
     this.#seq = seq
     this.#settled = { balance, seq }
@@ -157,7 +160,7 @@ export class Accounts {
 
   /** The account, if it is in memory. */
   known(tenant: string, id: string): Account | undefined {
-    const key = accountKey(tenant, id)
+    const key = nameOf(tenant, id)
     const account = this.#known.get(key) ?? this.#dropped.get(key)?.deref()
     if (!account) return undefined
     this.#remember(key, account)
@@ -167,7 +170,7 @@ export class Accounts {
   async get(tenant: string, id: string): Promise<Account> {
     const known = this.known(tenant, id)
     if (known) return known
-    const key = accountKey(tenant, id)
+    const key = nameOf(tenant, id)
     let loading = this.#loading.get(key)
     if (!loading) {
       loading = this.read(tenant, id)
@@ -204,7 +207,8 @@ export class Accounts {
   }
 
   #remember(key: string, account: Account): void {
-    this.#known.delete(key)
+    // While there is much room the order does not count, and most accounts are used for every payment.
+    if (this.#known.size * 2 > this.#most) this.#known.delete(key)
     this.#known.set(key, account)
     if (this.#known.size > this.#most) this.#forget()
   }
@@ -229,8 +233,8 @@ export class Accounts {
     checkMove(move, amount)
     const seq = { from: from.begin(-amount), to: to.begin(amount) }
     const index: Place[] = [
-      [movesOf(tenant, move.from), sortable(seq.from)],
-      [movesOf(tenant, move.to), sortable(seq.to)],
+      [from.moves, sortable(seq.from)],
+      [to.moves, sortable(seq.to)],
       ...(move.of === undefined ? [] : [[refundsOf(tenant, move.of), move.id] as const]),
     ]
     const value = { ...move, seq } as unknown as Json
@@ -277,6 +281,11 @@ function currencyOf(account: string): string | undefined {
 /** What a movement does to one of its accounts. */
 export function changeOf({ from, to, amount }: Pick<Movement, 'from' | 'to' | 'amount'>, account: string): bigint {
   return (to === account ? BigInt(amount) : 0n) - (from === account ? BigInt(amount) : 0n)
+}
+
+/** Names an account in memory: cheaper than its key in the store, and as that one the same for ids that differ in half a surrogate pair. */
+function nameOf(tenant: string, id: string): string {
+  return `${tenant}\0${id.toWellFormed()}`
 }
 
 function accountKey(tenant: string, id: string): string {

@@ -60,7 +60,7 @@ export class TokenMethod implements PaymentMethod {
 
   #lock(asked: Asked, { token, account }: { readonly token: PayToken; readonly account: Account }): Authorisation | Refusal {
     const refusal = refusalOf(asked, token, this.#options.now())
-    return refusal ?? lockOf(asked, account, { ...this.#options, scheme: 'token', expiresAt: token.expiresAt })
+    return refusal ?? lockOf(asked, account, { parts: this.#options, scheme: 'token', expiresAt: token.expiresAt })
   }
 }
 
@@ -98,21 +98,22 @@ export class AccountMethod {
     if (!account.isUsed) return undefined
     await spending.load(asked)
     await accounts.get(principal.tenant, accountOf.agent(agent, currency))
-    return lockOf(asked, account, { ...this.#options, scheme: 'account', expiresAt: undefined })
+    return lockOf(asked, account, { parts: this.#options, scheme: 'account', expiresAt: undefined })
   }
 }
 
-interface LockOptions extends LedgerMethodOptions {
+interface LockOptions {
+  readonly parts: LedgerMethodOptions
   readonly scheme: string
   readonly expiresAt: number | undefined
 }
 
 function lockOf(asked: Asked, account: Account, options: LockOptions): Authorisation | Refusal {
   const { amount, currency } = asked
-  const over = options.spending.refusal(asked)
+  const over = options.parts.spending.refusal(asked)
   if (over) return over
   if (account.lock(amount)) {
-    options.spending.lock(asked, amount)
+    options.parts.spending.lock(asked, amount)
     return new Lock(asked, account, options)
   }
   const [wanted, there] = [formatAmount(amount), formatAmount(account.available)]
@@ -131,19 +132,19 @@ class Lock implements Authorisation {
   readonly #account: Account
   /** Kept in memory by this: a payment ends there without waiting. */
   readonly #seller: Account
-  readonly #options: LockOptions
+  readonly #parts: LedgerMethodOptions
   #locked: bigint
   #isSettled = false
 
   constructor(asked: Asked, account: Account, options: LockOptions) {
-    this.id = `pay_${options.newId()}`
+    this.id = `pay_${options.parts.newId()}`
     this.scheme = options.scheme
     this.currency = asked.currency
     this.expiresAt = options.expiresAt
     this.#asked = asked
     this.#account = account
-    this.#seller = options.accounts.knownOrThrow(asked.principal.tenant, accountOf.agent(asked.agent, asked.currency))
-    this.#options = options
+    this.#seller = options.parts.accounts.knownOrThrow(asked.principal.tenant, accountOf.agent(asked.agent, asked.currency))
+    this.#parts = options.parts
     this.#locked = asked.amount
   }
 
@@ -156,12 +157,12 @@ class Lock implements Authorisation {
   }
 
   extend(amount: bigint): boolean | Promise<boolean> {
-    const { spending } = this.#options
+    const { spending } = this.#parts
     return spending.isLoaded(this.#asked) ? this.#extend(amount) : spending.load(this.#asked).then(() => this.#extend(amount))
   }
 
   #extend(amount: bigint): boolean {
-    const { spending, now } = this.#options
+    const { spending, now } = this.#parts
     if (this.#isSettled) return false
     if (this.expiresAt !== undefined && this.expiresAt <= now()) return false
     if (spending.refusal({ ...this.#asked, amount }) || !this.#account.lock(amount)) return false
@@ -171,7 +172,7 @@ class Lock implements Authorisation {
   }
 
   settle(amount: bigint): Settlement {
-    const { accounts, spending, now } = this.#options
+    const { accounts, spending, now } = this.#parts
     const { principal, agent, session, response, question, currency } = this.#asked
     this.#isSettled = true
     this.#account.unlock(this.#locked)

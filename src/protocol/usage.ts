@@ -41,23 +41,24 @@ function added<K extends string>(
   return sum
 }
 
-/** Costs are numbers: without this, a dime and two of them would be 0.30000000000000004. */
-function roundedCost(cost: NonNullable<Usage['cost']>): NonNullable<Usage['cost']> {
-  const rounded = { ...cost }
+type Cost = NonNullable<Usage['cost']>
+
+/** Costs are numbers: without rounding, a dime and two of them would be 0.30000000000000004. */
+function summedCost(a: Cost, b: Cost): Cost {
+  const summed: Cost = { ...added(costs, a, b), currency: b.currency ?? a.currency }
   for (const key of ['input_cost', 'output_cost', 'total_cost'] as const) {
-    const sum = cost[key]
-    if (sum !== undefined) rounded[key] = Number(sum.toFixed(COST_DECIMALS))
+    const sum = summed[key]
+    if (sum !== undefined) summed[key] = Number(sum.toFixed(COST_DECIMALS))
   }
-  return rounded
+  return summed
 }
 
 /** `usage.delta` events are increments: their sum is the usage of the response. */
 export function addUsage(a: Usage | undefined, b: Usage): Usage {
+  const cost = a?.cost && b.cost ? summedCost(a.cost, b.cost) : (a?.cost ?? b.cost)
   return {
     ...added(counts, a, b),
-    ...((a?.cost ?? b.cost) && {
-      cost: roundedCost({ ...added(costs, a?.cost, b.cost), currency: b.cost?.currency ?? a?.cost?.currency }),
-    }),
+    ...(cost && { cost }),
     ...((a?.audio ?? b.audio) && { audio: added(seconds, a?.audio, b.audio) }),
   }
 }

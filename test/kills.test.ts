@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { connect } from '../src/client/node.ts'
 import { startChild } from './support/child.ts'
+import { freePort } from './support/free-port.ts'
 import { isEnd, textOf } from './support/talk.ts'
 import { overSse, overWebSocket, type Heard } from './support/wire.ts'
 
@@ -12,14 +12,6 @@ function folder(): string {
   const path = mkdtempSync(join(tmpdir(), 'uamp-kills-'))
   onTestFinished(() => rmSync(path, { recursive: true, force: true }))
   return path
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }
 
 const numbersOf = (events: readonly Heard[]): number[] => events.flatMap((event) => (event['seq'] as number | undefined) ?? [])

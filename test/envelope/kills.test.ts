@@ -1,18 +1,10 @@
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { startChild } from '../support/child.ts'
+import { freePort } from '../support/free-port.ts'
 import { chainOf, company, frames, message, pinned, post, signed, streamOf, type Frame, type Members } from './company.ts'
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 test('what a reader was sent before the server was killed is what it has afterwards', { timeout: 60_000 }, async () => {
   const data = mkdtempSync(join(tmpdir(), 'uamp-envelope-'))

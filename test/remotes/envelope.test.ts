@@ -1,10 +1,10 @@
 /** Two organisations: one asks the other by signed messages, and believes only what is signed. */
+import { createServer } from 'node:http'
 import { expect, onTestFinished, test } from 'vitest'
 import { demo } from '../../src/agents/demo/index.ts'
 import { connect } from '../../src/client/node.ts'
 import { defineAgent } from '../../src/core/agent-kit/define-agent.ts'
 import { remoteEnvelope } from '../../src/remotes/envelope/index.ts'
-import { serve, type RunningServer } from '../../src/serve/index.ts'
 import type { AgentPort } from '../../src/core/ports/agent.ts'
 import { coin } from '../support/money.ts'
 import { startServer } from '../support/server.ts'
@@ -35,7 +35,9 @@ test('a conversation goes on there, and one that it does not know is told first'
   const { client, here } = await companies()
   const session = await client.session()
   await session.say('My name is Ann')
-  expect(await session.say('/history')).toContain('My name is Ann')
+  const history = await session.say('/history')
+  expect(history).toContain('My name is Ann')
+  expect(history).not.toContain('The conversation so far')
   const messages = [
     { role: 'user', content: 'My name is Ben' },
     { role: 'assistant', content: 'Hello' },
@@ -89,14 +91,16 @@ test('an error there is an error here, with its reason', async () => {
   await expect(say(client, '/error overloaded')).rejects.toMatchObject({ code: 'provider_error' })
 })
 
-/** A server that says what it likes in place of the other organisation's. */
-async function between(there: RunningServer, change: (path: string, body: string) => string): Promise<string> {
-  const { createServer } = await import('node:http')
+type Change = (path: string, body: string) => string
+
+/** The answer of another organisation, through somebody who may change it on the way. */
+async function through(change: Change): Promise<string> {
+  let target = ''
   const proxy = createServer((request, response) => {
     void (async () => {
       const pieces: Buffer[] = []
       for await (const piece of request) pieces.push(piece as Buffer)
-      const answer = await fetch(there.url + request.url, {
+      const answer = await fetch(target + request.url, {
         method: request.method ?? 'GET',
         headers: { 'content-type': request.headers['content-type'] ?? 'text/plain' },
         ...(request.method === 'POST' && { body: Buffer.concat(pieces) }),
@@ -108,31 +112,32 @@ async function between(there: RunningServer, change: (path: string, body: string
   })
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => void proxy.close())
-  return `http://localhost:${(proxy.address() as { port: number }).port}`
-}
-
-test.each([
-  [
-    'a word of the answer',
-    (path: string, body: string) => (path.startsWith('/v1/stream') ? body.replace('"2"', '"3"').replace(' 2', ' 3') : body),
-  ],
-  ['the signed message', (path: string, body: string) => (path.startsWith('/v1/messages') ? body.replace('1 2', '1 3') : body)],
-  ['the signature', (_: string, body: string) => body.replace(/"sig":"[^"]{20}/, '"sig":"AAAAAAAAAAAAAAAAAAAA')],
-])('whoever changes %s on the way is found out', async (_, change) => {
-  const server = await serve(demo(), {
-    port: 0,
-    data: 'memory',
-    log: () => undefined,
-    insecureDev: true,
-    envelope: {},
-    publicUrl: 'http://localhost:1',
-  })
-  onTestFinished(() => server.close({ graceMs: 0 }))
-  const url = await between(server, change)
+  const url = `http://localhost:${(proxy.address() as { port: number }).port}`
+  target = (await startServer(demo(), { insecureDev: true, envelope: {}, publicUrl: url })).url
   const here = await startServer(remoteEnvelope({ name: 'partner', url }), { insecureDev: true, envelope: {} })
   const client = connect(here.url)
   onTestFinished(() => client.close())
-  await expect(say(client, '/count 3')).rejects.toMatchObject({ code: 'provider_error' })
+  return say(client, '/count 3').catch((thrown: Error) => thrown.message)
+}
+
+const inClosing =
+  (change: (body: string) => string): Change =>
+  (path, body) =>
+    path.startsWith('/v1/messages/') ? change(body) : body
+
+test.each<[string, Change, RegExp]>([
+  ['nothing', (_, body) => body, /^1 2 3$/],
+  [
+    'a word of the answer',
+    (path, body) => (path.startsWith('/v1/stream') ? body.replace('"text":"1', '"text":"7') : body),
+    /not what its end says/,
+  ],
+  ['the signed answer', inClosing((body) => body.replace('1 2 3', '1 2 4')), /not signed as it has to be/],
+  ['the hash in the signed answer', inClosing((body) => body.replace(/("stream_sha256":")./, '$1x')), /not signed as it has to be/],
+  ['the signature', inClosing((body) => body.replace(/\.\.[\w-]{9}/, '..AAAAAAAAA')), /not signed as it has to be/],
+  ['the signed answer into none', inClosing(() => '{}'), /not signed as it has to be/],
+])('what becomes of an answer in which somebody changes %s', async (_, change, told) => {
+  expect(await through(change)).toMatch(told)
 })
 
 test('a server signs as its agent, and shows a token of that agent which the other one believes', async () => {

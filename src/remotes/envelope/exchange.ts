@@ -107,12 +107,11 @@ export class Exchange {
         for await (const batch of await this.#read(asked, last, signal)) {
           const frames = batch.map((frame) => this.#next(frame, ++last))
           failures = 0
-          if (last - acknowledged >= WINDOW / 2) {
-            acknowledged = last
-            await this.#acknowledge(asked, last, signal)
-          }
           yield frames
           if (frames.some(({ frame: { type } }) => type === 'done' || type === 'cancel' || type === 'error')) return
+          if (last - acknowledged < WINDOW / 2) continue
+          acknowledged = last
+          await this.#acknowledge(asked, last, signal)
         }
       } catch (thrown) {
         signal.throwIfAborted()

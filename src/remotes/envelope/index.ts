@@ -82,11 +82,13 @@ class Remote {
     try {
       const asked = await exchange.ask(content, { replyTo: place, signal: turn.signal })
       for await (const draft of listener.listen(asked)) {
-        const paid = payer.told(draft)
-        if (paid) yield paid
+        const told = payer.told(draft)
+        if (told) yield told
       }
       await this.#peer.check(await exchange.closing(asked, turn.signal), { ...asked, hash: listener.hash, http, signal: turn.signal })
       await this.#places.keep(turn, { place: asked.id, said: listener.text })
+      const ending = payer.told(listener.ending)
+      if (ending) yield ending
     } finally {
       await payer.end()
     }

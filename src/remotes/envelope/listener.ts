@@ -28,6 +28,8 @@ export class Listener {
   readonly #hash = sha256.create()
   /** All that was said. */
   text = ''
+  /** What the other side says of the end. Undefined: it has not come. */
+  ending: Draft | undefined
 
   constructor(turn: Turn, options: ListenerOptions) {
     this.#turn = turn
@@ -52,7 +54,7 @@ export class Listener {
           if (!isOver) this.#hash.update(utf8ToBytes(`${written}\n`))
           if (type === 'error') throw failure(name, payload)
           if (type === 'cancel') throw new UampError('cancelled', `"${name}" has cancelled its answer`)
-          if (type === 'done') yield* this.#done(payload)
+          if (type === 'done') this.#end(payload)
           else if (type === 'chunk' && typeof payload['text'] === 'string') yield this.#said(payload['text'])
           else if (isRecord(payload['proposal'])) await this.#answer(payload['proposal'])
           else if (typeof payload['thinking'] === 'string') yield { type: 'thinking', content: payload['thinking'], is_delta: true }
@@ -68,10 +70,10 @@ export class Listener {
     return text(said)
   }
 
-  *#done({ stream_sha256: hash, usage, uamp }: Slot): Generator<Draft, void> {
-    if (hash !== this.hash) throw new UampError('provider_error', `The answer of "${this.#options.name}" is not what it has signed`)
-    if (isRecord(usage)) yield { type: 'usage.delta', delta: usage }
-    yield done({ extensions: { uamp: fieldsOf(uamp) } })
+  /** The end is told by whoever has verified the message that closes the exchange: nothing runs after it. */
+  #end({ stream_sha256: hash, usage, uamp }: Slot): void {
+    if (hash !== this.hash) throw new UampError('provider_error', `The answer of "${this.#options.name}" is not what its end says`)
+    this.ending = done({ ...(isRecord(usage) && { usage }), extensions: { uamp: fieldsOf(uamp) } })
   }
 
   /** Puts a proposal to our client, and sends what it says. */

@@ -1,18 +1,18 @@
 import type { HttpClient } from '../../core/ports/http.ts'
-import { KeptDocument } from '../../core/http/kept-document.ts'
 import { signingKeys } from '../../envelope/did-document.ts'
 import { didOf, didOfUrl, didUrl, webDid } from '../../envelope/did.ts'
 import { readEnvelope } from '../../envelope/message.ts'
 import { messageKey } from '../../envelope/schema.ts'
 import { readSignature, verifySignature, type VerifyKey } from '../../envelope/signature.ts'
-import { joinedBytes } from '../../protocol/bytes.ts'
 import { UampError } from '../../protocol/errors.ts'
-import { jsonIn, uampIn } from '../../protocol/json.ts'
+import { uampIn } from '../../protocol/json.ts'
 import { callUpstream, shortBounds } from '../../upstream/upstream.ts'
-import { explainError } from '../../wire/upstream.ts'
+import { explainError, readJson } from '../../wire/upstream.ts'
 
 const DOCUMENT_BYTES = 64 * 1024
 const DOCUMENT_MS = 10_000
+/** How long keys are used before they are read again. */
+const AGE_MS = 5 * 60_000
 /** Agents of the other server whose keys are kept. */
 const MOST = 100
 
@@ -29,7 +29,7 @@ export interface Closing {
 export class Peer {
   readonly #name: string
   readonly #url: string
-  readonly #documents = new Map<string, KeptDocument<readonly VerifyKey[]>>()
+  readonly #known = new Map<string, { readonly keys: readonly VerifyKey[]; readonly at: number }>()
 
   constructor({ name, url }: { readonly name: string; readonly url: string }) {
     this.#name = name
@@ -42,11 +42,7 @@ export class Peer {
       const { envelope, members } = readEnvelope(message)
       const { from, reply_to: replyTo = '', ext } = envelope
       const signature = readSignature(envelope.sig)
-      const keys = await this.#keysOf(didOf(from), { http, signal })
-      const found = await keys.get()
-      const isMissing = found && !found.some((key) => signature.kid === undefined || key.id === didUrl(signature.kid))
-      const all = isMissing ? await keys.renewed() : found
-      if (!all) throw new Error(`The keys of ${from} cannot be read`)
+      const all = await this.#keysOf(didOf(from), signature.kid, { http, signal })
       await verifySignature(members, signature, all)
       if (messageKey(replyTo) !== messageKey(id) || uampIn(ext)['stream_sha256'] !== hash) throw new Error('It is of another answer')
     } catch (cause) {
@@ -55,37 +51,31 @@ export class Peer {
     }
   }
 
-  /** Agents of one server have DIDs of their own, all below its host. */
-  async #keysOf(did: string, by: Pick<Closing, 'http' | 'signal'>): Promise<KeptDocument<readonly VerifyKey[]>> {
+  /** Agents of one server have DIDs of their own, all below its host. A key that is not known is looked for in the document as it is now. */
+  async #keysOf(did: string, kid: string | undefined, by: Pick<Closing, 'http' | 'signal'>): Promise<readonly VerifyKey[]> {
     const { origin } = new URL(this.#url)
     const web = webDid(did)
     if (web?.host !== webDid(didOfUrl(origin))?.host) throw new Error(`${did} is not of ${origin}`)
-    const known = this.#documents.get(did)
-    if (known) return known
+    const known = this.#known.get(did)
+    const isFresh = known !== undefined && performance.now() - known.at < AGE_MS
+    if (isFresh && known.keys.some(({ id }) => kid === undefined || id === didUrl(kid))) return known.keys
     const path = !web || web.path.length === 0 ? '/.well-known' : `/${web.path.join('/')}`
-    const url = `${origin}${path}/did.json`
-    const document = new KeptDocument<readonly VerifyKey[]>({
-      monotonic: () => performance.now(),
-      // Whoever waits for it is told.
-      onFailure: () => undefined,
-      fetch: async () => ({ value: await signingKeys(await this.#read(url, by), did), maxAgeMs: undefined }),
-    })
-    this.#documents.set(did, document)
-    for (const oldest of this.#documents.keys()) if (this.#documents.size > MOST) this.#documents.delete(oldest)
-    return document
+    const keys = await signingKeys(await this.#read(`${origin}${path}/did.json`, by), did)
+    this.#known.set(did, { keys, at: performance.now() })
+    for (const oldest of this.#known.keys()) if (this.#known.size > MOST) this.#known.delete(oldest)
+    return keys
   }
 
   async #read(url: string, { http, signal }: Pick<Closing, 'http' | 'signal'>): Promise<unknown> {
+    const name = `The DID document of "${this.#name}"`
     const { body } = await callUpstream({
-      name: `The DID document of "${this.#name}"`,
+      name,
       http,
       signal,
       explain: explainError,
       request: { url, method: 'GET', headers: { accept: 'application/did+json, application/json' } },
       ...shortBounds(DOCUMENT_BYTES, DOCUMENT_MS),
     })
-    const pieces: Uint8Array[] = []
-    for await (const piece of body) pieces.push(piece)
-    return jsonIn(new TextDecoder().decode(joinedBytes(pieces)))
+    return readJson(name, body)
   }
 }
